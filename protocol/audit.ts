@@ -1,0 +1,144 @@
+import type { ErrorCode } from './errors.ts';
+import { auditQueueBytesMax } from './limits.ts';
+
+/** What an audit line can be about. */
+export type AuditAction = 'exec' | 'auth.denied' | 'link.lost' | 'worker.started';
+
+/** How it came out. `denied`: refused before any effect; `uncertain`: see the specification's 30. */
+export type AuditStatus = 'ok' | 'denied' | 'timeout' | 'error' | 'busy' | 'uncertain';
+
+/** Why a link was given up. */
+export type LinkLoss = 'protocol' | 'silence' | 'closed';
+
+/** Why the worker ended a run that the gateway no longer waits for. */
+export type StopReason = 'link_lost' | 'cancelled' | 'draining';
+
+/**
+ * One audit line: numbers, fixed words and ids only. No argument, environment, output, token, name or path
+ * can be put here, because there is no field for one (`tool` is a name of the operator's allowlist).
+ * Source: specification, Operations, "Audit".
+ */
+export interface AuditRecord {
+  readonly action: AuditAction;
+  readonly user?: number;
+  readonly tool?: string;
+  /** How many arguments the caller gave. */
+  readonly args?: number;
+  readonly exit?: number;
+  readonly ms: number;
+  readonly status: AuditStatus;
+  readonly reason?: ErrorCode | LinkLoss | StopReason;
+  readonly operationId?: string;
+}
+
+/** The status that a refusal is audited with. */
+export const auditStatusOf = (code: ErrorCode): AuditStatus => {
+  switch (code) {
+    case 'busy':
+      return 'busy';
+    case 'uncertain':
+      return 'uncertain';
+    case 'exec_failed':
+    case 'limit_failed':
+    case 'kill_incomplete':
+    case 'workspace_broken':
+    case 'internal':
+    case 'worker_unavailable':
+      return 'error';
+    default:
+      return 'denied';
+  }
+};
+
+/** Writes bytes and says how many of them went out; a plain fs.write. */
+export type WriteBytes = (bytes: Uint8Array, done: (error: Error | null, written: number) => void) => void;
+
+/** Longest batch of lines in one write, bytes: PIPE_BUF, so that the lines of two processes never mix (pipe(7)). */
+const atomicWriteBytes = 4096;
+
+/**
+ * The bounded queue between the service and whoever reads the audit. It never waits for the reader: at
+ * `auditQueueBytesMax` it is full, and the caller refuses new mutations until there is room again.
+ */
+export class AuditQueue {
+  readonly #write: WriteBytes;
+  readonly #closed: (error: Error) => void;
+  readonly #lines: Buffer[] = [];
+  #bytes = 0;
+  #dropped = 0;
+  #writing = false;
+  #idle: (() => void)[] = [];
+
+  /** @param closed told when the reader is gone for good: a service that can't be audited stops */
+  constructor(write: WriteBytes, closed: (error: Error) => void) {
+    this.#write = write;
+    this.#closed = closed;
+  }
+
+  /** True while there is no room for what new work would have to say. */
+  get full(): boolean {
+    return this.#bytes >= auditQueueBytesMax;
+  }
+
+  /** Lines that found no room, so far. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  /**
+   * Adds a line. Work that was let in always finds room (its number is bounded); refusals that come while
+   * the queue is full are counted and dropped, so that a flood of them can't eat memory.
+   */
+  add(record: AuditRecord): void {
+    const droppable = record.status === 'denied' || record.status === 'busy';
+    if (this.full && droppable) {
+      this.#dropped += 1;
+      return;
+    }
+    const line = Buffer.from(`${JSON.stringify({ time: new Date().toISOString(), ...record })}\n`);
+    this.#lines.push(line);
+    this.#bytes += line.length;
+    if (!this.#writing) this.#next();
+  }
+
+  /** Resolves when all lines have been written; the caller bounds the wait. */
+  async flushed(): Promise<void> {
+    if (!this.#writing) return;
+    await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  #next(): void {
+    const batch: Buffer[] = [];
+    let size = 0;
+    for (const line of this.#lines) {
+      if (size > 0 && size + line.length > atomicWriteBytes) break;
+      batch.push(line);
+      size += line.length;
+    }
+    if (size === 0) {
+      this.#writing = false;
+      for (const resolve of this.#idle.splice(0)) resolve();
+      return;
+    }
+    this.#writing = true;
+    this.#lines.splice(0, batch.length);
+    this.#send(Buffer.concat(batch, size));
+  }
+
+  #send(bytes: Buffer): void {
+    this.#write(bytes, (error, written) => {
+      if (error && (error as NodeJS.ErrnoException).code === 'EAGAIN') {
+        // Somebody made the shared description non-blocking; there is no event for it here, so look again soon.
+        setTimeout(() => this.#send(bytes), 10);
+        return;
+      }
+      if (error) {
+        this.#closed(error);
+        return;
+      }
+      this.#bytes -= written;
+      if (written < bytes.length) this.#send(bytes.subarray(written));
+      else this.#next();
+    });
+  }
+}

@@ -1,0 +1,46 @@
+import type { z } from 'zod';
+import type { ErrorCode } from './errors.ts';
+import { Refusal } from './errors.ts';
+
+const nameable = /^[A-Za-z_][A-Za-z0-9_]{0,31}$/;
+
+/** `args[3]`; a field that the caller made up is named only if it looks like a name. */
+const fieldName = (path: readonly PropertyKey[]): string =>
+  path
+    .map((part, index) => {
+      if (typeof part === 'number') return `[${part}]`;
+      const name = nameable.test(String(part)) ? String(part) : '?';
+      return index === 0 ? name : `.${name}`;
+    })
+    .join('');
+
+const sentence = (issue: z.core.$ZodIssue): string => {
+  if (issue.code === 'unrecognized_keys') {
+    const named = issue.keys.find((key) => nameable.test(key));
+    return named === undefined ? 'There is an unknown field.' : `There is an unknown field "${named}".`;
+  }
+  const field = fieldName(issue.path);
+  if (field === '') return 'The request must be a JSON object.';
+  const missing = issue.code === 'invalid_type' && issue.input === undefined;
+  if (missing) return `The field "${field}" is missing.`;
+  if (issue.code === 'invalid_type') return `The field "${field}" must be of type ${issue.expected}.`;
+  if (issue.code === 'custom') return `The field "${field}" ${issue.message}.`;
+  return `The field "${field}" is not valid.`;
+};
+
+const codeOf = (issue: z.core.$ZodIssue): ErrorCode =>
+  issue.code === 'custom' && issue.params?.['code'] ? (issue.params['code'] as ErrorCode) : 'bad_request';
+
+/**
+ * Checks a value from outside against a schema.
+ * @throws Refusal `bad_request` (naming the field, never its value) or the code that the failed check carries
+ */
+export const check = <Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> => {
+  const outcome = schema.safeParse(value, { reportInput: true });
+  if (outcome.success) return outcome.data;
+  const { issues } = outcome.error;
+  const issue = issues.find((candidate) => codeOf(candidate) === 'bad_request') ?? issues[0];
+  if (issue === undefined) throw new Error('a failed check names no issue');
+  const code = codeOf(issue);
+  throw code === 'bad_request' ? new Refusal(code, undefined, sentence(issue)) : new Refusal(code);
+};

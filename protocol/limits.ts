@@ -1,0 +1,69 @@
+/**
+ * Every fixed number that both sides agree on. What an operator can set is in settings.ts.
+ * The numbers of the launch wire format are in helper/native/wire.h.
+ */
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+
+/** Largest user number; user n runs as uid = gid = 20000 + n. */
+export const userNumberMax = 1_000_000;
+/** uid of user 0. */
+export const userUidFirst = 20_000;
+
+/** Largest frame between gateway and worker, bytes after the length prefix. */
+export const frameBytesMax = 4 * MiB;
+/** Deepest nesting of a message. */
+export const messageDepthMax = 16;
+/** Requests in flight on one link; more are refused with `overloaded`. */
+export const requestsInFlightMax = 512;
+/** Largest piece of output in one event, bytes: small, so that a large output never holds up a small reply for long. */
+export const eventBytesMax = 64 * KiB;
+/** Bytes of events that may be on their way for one request before the worker waits for more credit. */
+export const eventCreditBytes = 256 * KiB;
+/** A gateway that takes no output of a request for this long ends the link, ms. */
+export const creditStallMs = 30_000;
+/** A link on which nothing was sent for this long sends a ping, ms. */
+export const heartbeatIntervalMs = 3_000;
+/** A link on which nothing arrived for this long counts as dropped, ms. Long enough for a stalled event loop. */
+export const heartbeatSilenceMs = 10_000;
+/** The other side says hello within this, ms. */
+export const helloTimeoutMs = 5_000;
+
+/** Longest `dir` or path, UTF-16 code units (PATH_MAX is 4,096 bytes). */
+export const pathLengthMax = 4096;
+/** Most arguments of one run; see LIMIT_ARGS_MAX in helper/native/wire.h, less the server's own. */
+export const argumentsMax = 65_000;
+/** Most environment entries of one request. */
+export const environmentEntriesMax = 128;
+/** Threads of a user's fs helper count towards RLIMIT_NPROC; the limit that is set is the configured one and these. */
+export const processesForHelper = 16;
+
+/** A run that does not end within this after SIGKILL is `kill_incomplete`, ms. */
+export const killLimitMs = 5_000;
+/** Between SIGTERM and SIGKILL for tools that have something to clean up (git's lock files), ms. */
+export const termGraceMs = 300;
+/** How long a stopping process waits for what is under way, ms. Short, so that nothing of a user's outlives a stop by 2 s. */
+export const drainLimitMs = 1_000;
+/** What an operation may take on the link beyond its own time limit and the kill grace, ms. */
+export const linkSlackMs = 5_000;
+
+/** HTTP: request headers arrive within this, ms. */
+export const headersTimeoutMs = 10_000;
+/** HTTP: a whole request arrives within this, ms. */
+export const requestTimeoutMs = 30_000;
+/** HTTP: an idle connection is kept this long, ms. */
+export const keepAliveTimeoutMs = 65_000;
+/** HTTP: an answer that a client does not read is given up after this without progress, ms. */
+export const responseStallMs = 30_000;
+/** HTTP: open connections. */
+export const connectionsMax = 1024;
+/** HTTP: request head, bytes (Node's own default). */
+export const headerBytesMax = 16 * KiB;
+
+/** Audit lines that wait for their reader, bytes; at this, new mutations are refused. */
+export const auditQueueBytesMax = MiB;
+/** Log lines that wait for their reader, bytes; beyond it lines are dropped. */
+export const logQueueBytesMax = MiB;
+/** Shortest service token, characters. */
+export const tokenLengthMin = 32;

@@ -1,0 +1,18 @@
+import type { z } from 'zod';
+import type { Operation } from '../operation.ts';
+import { exec } from './exec.ts';
+
+/** The operation table: everything that can be asked of the worker. Routes, dispatch and docs come from it. */
+export const operations = { exec } as const satisfies Record<string, Operation>;
+
+/** The name of one row; `area.verb` where an area has several. */
+export type OperationName = keyof typeof operations;
+
+/** The names, for schemas. */
+export const operationNames = Object.keys(operations) as [OperationName, ...OperationName[]];
+
+/** The checked request of an operation. */
+export type Params<Name extends OperationName> = z.output<(typeof operations)[Name]['params']>;
+
+/** The worker's reply to it, without streams. */
+export type Result<Name extends OperationName> = z.output<(typeof operations)[Name]['result']>;
