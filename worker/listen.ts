@@ -1,0 +1,126 @@
+/**
+ * Purpose: the socket that the gateway reaches the worker by: its folder, its mode, and who may connect.
+ * Rights: root; makes or tightens one folder and gives it to the gateway's group (CAP_CHOWN).
+ * Called by: main.ts.
+ * Fails: closed. A folder that isn't safe stops the start; a peer that isn't the gateway's uid is cut off
+ * before a byte of it was read; so is a second gateway while the first one lives.
+ */
+import { spawn } from 'node:child_process';
+import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, unlinkSync } from 'node:fs';
+import { createConnection, createServer, type Server, type Socket } from 'node:net';
+import { basename, dirname } from 'node:path';
+import type { Logger } from 'pino';
+import { SettingsError } from '../protocol/settings.ts';
+
+const peerCheckTimeoutMs = 2_000;
+/** Checks at the same time; the folder lets only root and the gateway's group get this far. */
+const peerChecksMax = 4;
+
+interface ListenOptions {
+  readonly socketPath: string;
+  readonly gatewayUid: number;
+  readonly gatewayGid: number;
+  /** The native program, for its mode `peercred`. */
+  readonly native: string;
+  /** Names in the socket's folder that are the worker's own. */
+  readonly ownNames: readonly string[];
+  readonly log: Logger;
+}
+
+/**
+ * Makes the folder 0750, root and the gateway's group. One that exists is tightened only if it is root's and
+ * holds nothing but ours: tightening /run or /tmp would break the machine.
+ * @throws SettingsError
+ */
+const prepareFolder = ({ socketPath, gatewayGid, ownNames }: ListenOptions): void => {
+  const folder = dirname(socketPath);
+  mkdirSync(folder, { recursive: true, mode: 0o750 });
+  const found = lstatSync(folder);
+  if (!found.isDirectory()) throw new SettingsError(['RUNNER_SOCKET must lie in a folder, not behind a link.']);
+  if (found.uid !== 0) throw new SettingsError(['RUNNER_SOCKET must lie in a folder that is root’s.']);
+  const foreign = readdirSync(folder).filter((name) => name !== basename(socketPath) && !ownNames.includes(name));
+  const tight = (found.mode & 0o7777) === 0o750 && found.gid === gatewayGid;
+  if (!tight && foreign.length > 0) {
+    throw new SettingsError(['RUNNER_SOCKET must lie in a folder of its own; this one holds other things.']);
+  }
+  // Mode first: after the owner changed, root without CAP_FOWNER may still change it, since root stays the owner.
+  chmodSync(folder, 0o750);
+  chownSync(folder, 0, gatewayGid);
+};
+
+/** Removes the socket of an earlier life. @throws SettingsError if somebody listens on it */
+const removeStale = async (path: string): Promise<void> => {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return;
+  const alive = await new Promise<boolean>((resolve) => {
+    const probe = createConnection(path, () => {
+      probe.destroy();
+      resolve(true);
+    });
+    probe.once('error', () => resolve(false));
+  });
+  if (alive) throw new SettingsError(['RUNNER_SOCKET is in use by another worker.']);
+  unlinkSync(path);
+};
+
+/** uid at the other end of a connection that has not been read from yet; undefined when it can't be told. */
+const peerUid = async (native: string, socket: Socket): Promise<number | undefined> => {
+  const child = spawn(native, ['peercred'], {
+    // As descriptor 3: as 0, the worker's own end would become blocking.
+    stdio: ['ignore', 'pipe', 'ignore', socket],
+    env: {},
+    timeout: peerCheckTimeoutMs,
+    killSignal: 'SIGKILL',
+  });
+  let text = '';
+  child.stdout?.on('data', (chunk: Buffer) => {
+    if (text.length < 32) text += chunk.toString('latin1');
+  });
+  const code = await new Promise<number | null>((resolve) => {
+    child.once('error', () => resolve(null));
+    child.once('close', resolve);
+  });
+  return code === 0 && /^\d{1,10}\n$/.test(text) ? Number(text) : undefined;
+};
+
+/**
+ * Listens for the gateway. `accept` gets a checked, paused socket and returns what settles when that link is gone.
+ * @throws SettingsError when the place is not safe or taken
+ */
+export const listen = async (options: ListenOptions, accept: (socket: Socket) => Promise<void>): Promise<Server> => {
+  const { socketPath, gatewayUid, gatewayGid, native, log } = options;
+  prepareFolder(options);
+  await removeStale(socketPath);
+  let linked = false;
+  let checking = 0;
+  const welcome = async (socket: Socket): Promise<void> => {
+    socket.on('error', () => undefined);
+    if (linked || checking >= peerChecksMax) {
+      socket.destroy();
+      return;
+    }
+    checking += 1;
+    const uid = await peerUid(native, socket);
+    checking -= 1;
+    if (linked || uid !== gatewayUid || socket.destroyed) {
+      log.warn({ peerKnown: uid !== undefined, second: linked }, 'a connection that is not the gateway’s was refused');
+      socket.destroy();
+      return;
+    }
+    linked = true;
+    const closed = accept(socket);
+    socket.resume();
+    await closed;
+    linked = false;
+  };
+  const server = createServer({ pauseOnConnect: true }, (socket) => void welcome(socket));
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    // connect(2) needs write permission on the socket: 0660, root and the gateway's group.
+    const before = process.umask(0o117);
+    server.listen(socketPath, resolve);
+    process.umask(before);
+  });
+  chownSync(socketPath, 0, gatewayGid);
+  return server;
+};

@@ -1,0 +1,120 @@
+/**
+ * Purpose: the root worker. A straight list of steps in security order, then events.
+ * Rights: uid 0 with exactly CAP_SETUID, CAP_SETGID, CAP_CHOWN and no_new_privs; all of it goes to the spawner.
+ * Called by: the native init.
+ * Fails: with one sentence on stderr and status 78 when its settings or rights are wrong; init then stops.
+ */
+import { randomUUID } from 'node:crypto';
+import { write } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { AuditQueue } from '../protocol/audit.ts';
+import { drainLimitMs } from '../protocol/limits.ts';
+import { SettingsError } from '../protocol/settings.ts';
+import { readConfig } from './config.ts';
+import { Dispatch } from './dispatch.ts';
+import { prepareFolders } from './folders.ts';
+import { openInitChannel } from './init-channel.ts';
+import { Link } from './link.ts';
+import { listen } from './listen.ts';
+import { UserLocks } from './locks.ts';
+import { makeLog } from './log.ts';
+import { execHandler } from './operations/exec.ts';
+import { ownWrongRights } from './rights.ts';
+import { Runs } from './runs/runs.ts';
+import { Spawner } from './runs/spawner.ts';
+import { Spaces } from './spaces.ts';
+
+/** EX_CONFIG (sysexits.h): init does not start this again. */
+const configurationStatus = 78;
+/** What ending all runs and flushing the audit may take at a stop, ms. */
+const stopLimitMs = 2_500;
+const flushLimitMs = 200;
+
+const nativeProgram = fileURLToPath(new URL('../helper/native/workspace-runner-native', import.meta.url));
+
+const refuseToStart = (sentence: string): never => {
+  process.stderr.write(`workspace-runner worker: ${sentence}\n`);
+  process.exit(configurationStatus);
+};
+
+const startedAt = performance.now();
+process.umask(0o077);
+const wrong = ownWrongRights();
+if (wrong !== undefined) refuseToStart(wrong);
+
+const main = async (): Promise<void> => {
+  const config = readConfig(process.env);
+  const log = makeLog(config.logLevel);
+  const audit = new AuditQueue(
+    (bytes, done) => write(1, bytes, 0, bytes.length, null, done),
+    (error) => {
+      log.fatal({ err: error }, 'the audit cannot be written any more; the service stops');
+      void stop(0, 1);
+    },
+  );
+  prepareFolders(config.workDir, config.stateDir);
+
+  const spaces = new Spaces(config.workDir);
+  const broken = spaces.removeLeftovers();
+  if (broken > 0) log.warn({ broken }, 'half-made spaces of an earlier life could not be removed');
+
+  const locks = new UserLocks();
+  const lock = join(config.stateDir, 'lock');
+  const spawner = new Spawner({ program: nativeProgram, folder: config.spawnerDir, lock }, log);
+  const runs = new Runs(spawner, config.runsMax, log);
+  const dispatch = new Dispatch({
+    handlers: { exec: execHandler({ config, spaces, locks, runs }) },
+    audit,
+    log,
+    userRange: config.userRange,
+    overloaded: () => runs.full || audit.full,
+  });
+
+  let link: Link | undefined;
+  let stopping = false;
+  /** No new work; waits for what is under way; ends the rest; leaves. */
+  const stop = async (graceMs: number, status: number): Promise<void> => {
+    if (stopping) return;
+    stopping = true;
+    log.info({ graceMs }, 'stopping');
+    dispatch.drain();
+    link?.drain();
+    await Promise.race([link?.idle(), delay(graceMs)]);
+    runs.stop();
+    link?.end();
+    await Promise.race([runs.idle(), delay(stopLimitMs)]);
+    await Promise.race([spawner.stop(), delay(stopLimitMs)]);
+    await Promise.race([audit.flushed(), delay(flushLimitMs)]);
+    process.exit(status);
+  };
+
+  const instance = randomUUID();
+  const accept = (socket: ConstructorParameters<typeof Link>[0]): Promise<void> => {
+    link = new Link(socket, { instance, dispatch, audit, log });
+    log.info('the gateway is linked');
+    return link.closed;
+  };
+
+  await spawner.start();
+  const ownNames = ['spawner'];
+  const { socketPath, gatewayUid, gatewayGid } = config;
+  await listen({ socketPath, gatewayUid, gatewayGid, native: nativeProgram, ownNames, log }, accept);
+
+  const drain = (): void => void stop(drainLimitMs, 0);
+  process.on('SIGTERM', drain);
+  process.on('SIGINT', drain);
+  process.on('SIGHUP', () => undefined);
+  const channel = openInitChannel(process.argv, drain, () => void stop(0, 1));
+  channel?.ready();
+  const ms = Math.round(performance.now() - startedAt);
+  audit.add({ action: 'worker.started', ms, status: 'ok' });
+  log.info({ instance, ms }, 'ready');
+};
+
+main().catch((error: unknown) => {
+  if (error instanceof SettingsError) refuseToStart(error.message);
+  process.stderr.write(`workspace-runner worker: ${error instanceof Error ? error.message : 'cannot start'}\n`);
+  process.exit(1);
+});

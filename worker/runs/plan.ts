@@ -1,0 +1,66 @@
+import { messageKind, wire } from '../../helper/contract.ts';
+
+/** Everything the spawner needs to know to run one tool. Paths are the worker's own, never the gateway's. */
+export interface LaunchPlan {
+  readonly uid: number;
+  /** Absolute; no search, no shell. */
+  readonly program: string;
+  /** Absolute path of the user's space. */
+  readonly space: string;
+  /** Relative to home; empty = home. Entered by the dropped child, beneath home only. */
+  readonly directory: string;
+  /** argv, the program's own name first. */
+  readonly args: readonly string[];
+  /** `KEY=VALUE`; all that the tool gets. */
+  readonly environment: readonly string[];
+  readonly timeLimitMs: number;
+  /** Kept of each of stdout and stderr, bytes. */
+  readonly outputBytesMax: number;
+  /** Resource limits; 0 = not set. */
+  readonly processesMax: number;
+  readonly fileBytesMax: number;
+  readonly addressBytesMax: number;
+  /** Between SIGTERM and SIGKILL, ms; 0 = SIGKILL at once. */
+  readonly termGraceMs: number;
+}
+
+const header = (kind: number, length: number): Buffer => {
+  const bytes = Buffer.alloc(wire.headerBytes);
+  bytes.writeUInt32BE(kind, 0);
+  bytes.writeUInt32BE(length, 4);
+  return bytes;
+};
+
+/**
+ * The bytes of MSG_RUN (helper/native/wire.h).
+ * @returns undefined if the plan is larger than the spawner takes; execve(2) would refuse it as well
+ */
+export const encodeRun = (plan: LaunchPlan): Buffer | undefined => {
+  const texts = [plan.program, plan.space, plan.directory, ...plan.args, ...plan.environment];
+  const strings = Buffer.from(`${texts.join('\0')}\0`);
+  const length = wire.runFixedBytes + strings.length;
+  if (length > wire.planBytesMax) return undefined;
+  const fixed = Buffer.alloc(wire.runFixedBytes);
+  fixed.writeUInt32BE(wire.version, 0);
+  fixed.writeUInt32BE(plan.uid, 4);
+  fixed.writeBigUInt64BE(BigInt(plan.timeLimitMs), 8);
+  fixed.writeBigUInt64BE(BigInt(plan.outputBytesMax), 16);
+  fixed.writeBigUInt64BE(BigInt(plan.processesMax), 24);
+  fixed.writeBigUInt64BE(BigInt(plan.fileBytesMax), 32);
+  fixed.writeBigUInt64BE(BigInt(plan.addressBytesMax), 40);
+  fixed.writeUInt32BE(plan.termGraceMs, 48);
+  fixed.writeUInt32BE(plan.args.length, 52);
+  fixed.writeUInt32BE(plan.environment.length, 56);
+  fixed.writeUInt32BE(strings.length, 60);
+  return Buffer.concat([header(messageKind.run, length), fixed, strings]);
+};
+
+/** The bytes of MSG_STOP. */
+export const encodeStop = (): Buffer => header(messageKind.stop, 0);
+
+/** The bytes of MSG_END. */
+export const encodeEnd = (uid: number): Buffer => {
+  const body = Buffer.alloc(4);
+  body.writeUInt32BE(uid, 0);
+  return Buffer.concat([header(messageKind.end, body.length), body]);
+};

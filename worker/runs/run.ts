@@ -1,0 +1,121 @@
+/**
+ * Purpose: the worker's end of one connection to the spawner: one run, or the ending of all that a user has.
+ * Rights: none of its own; the spawner's socket can be reached by this worker's pid alone.
+ * Called by: runs.ts.
+ * Fails: closed. What wire.h does not allow, or a connection that ends without a last word, makes the run
+ * `lost`: nobody knows how it ended, and nothing is made up.
+ */
+import { createConnection, type Socket } from 'node:net';
+import type { LaunchStep } from '../../helper/contract.ts';
+import { type RunExit, type SpawnerMessage, SpawnerMessages } from './messages.ts';
+import { encodeEnd, encodeStop } from './plan.ts';
+
+/** How a run came out. Only `exit` is an end that was seen; `failed` means that the tool has not run. */
+export type RunEnd =
+  | { readonly kind: 'exit'; readonly exit: RunExit }
+  | { readonly kind: 'failed'; readonly step: LaunchStep; readonly errno: string }
+  /** The spawner could not be reached, nothing was asked of it. */
+  | { readonly kind: 'unreached' }
+  | { readonly kind: 'lost' };
+
+/** Takes a run's output. Returns false to be left alone until it calls `resume`. */
+export type OutputSink = (stream: 'stdout' | 'stderr', data: Buffer<ArrayBuffer>, resume: () => void) => boolean;
+
+/** The socket's own chunks are plain buffers; net types them a little wider. */
+type Chunk = Buffer<ArrayBuffer>;
+
+/** One run in the making, under way, or resisting its end. */
+export class Run {
+  readonly #socket: Socket;
+  readonly #messages = new SpawnerMessages();
+  readonly #sink: OutputSink;
+  readonly #ended = Promise.withResolvers<RunEnd>();
+  readonly #incomplete = Promise.withResolvers<RunExit>();
+  #connected = false;
+  #stopped = false;
+
+  /** Connects and sends the plan. */
+  constructor(socketPath: string, plan: Buffer, sink: OutputSink) {
+    this.#sink = sink;
+    this.#socket = createConnection(socketPath, () => {
+      this.#connected = true;
+    });
+    this.#socket.on('data', (chunk) => this.#receive(chunk as Chunk));
+    this.#socket.on('error', () => undefined);
+    this.#socket.on('close', () => this.#ended.resolve({ kind: this.#connected ? 'lost' : 'unreached' }));
+    this.#socket.write(plan);
+  }
+
+  /** Settles when all of the run is gone, or nobody can tell any more. */
+  get ended(): Promise<RunEnd> {
+    return this.#ended.promise;
+  }
+
+  /** Settles when the run could not be ended in time; `ended` may still follow. */
+  get incomplete(): Promise<RunExit> {
+    return this.#incomplete.promise;
+  }
+
+  /** Asks for the end of the run; `ended` tells when it is there. */
+  stop(): void {
+    if (this.#stopped || !this.#socket.writable) return;
+    this.#stopped = true;
+    this.#socket.write(encodeStop());
+  }
+
+  /** Gives the connection up: its supervisor, if there is still one, ends the run for that reason. */
+  abandon(): void {
+    this.#socket.destroy();
+  }
+
+  #receive(chunk: Chunk): void {
+    try {
+      for (const message of this.#messages.push(chunk)) this.#take(message);
+    } catch {
+      this.#ended.resolve({ kind: 'lost' });
+      this.#socket.destroy();
+    }
+  }
+
+  #take(message: SpawnerMessage): void {
+    switch (message.kind) {
+      case 'output':
+        if (!this.#sink(message.stream, message.data, () => this.#socket.resume())) this.#socket.pause();
+        break;
+      case 'incomplete':
+        this.#incomplete.resolve(message.exit);
+        break;
+      case 'exit':
+      case 'failed':
+        this.#ended.resolve(message);
+        this.#socket.end();
+        break;
+      case 'ended':
+        this.#ended.resolve({ kind: 'lost' });
+        this.#socket.destroy();
+        break;
+    }
+  }
+}
+
+/**
+ * Ends every process of a user, whoever its parent is. Resolves to true only when the spawner's side has seen
+ * that none is left.
+ */
+export const endUser = async (socketPath: string, uid: number): Promise<boolean> => {
+  const outcome = Promise.withResolvers<boolean>();
+  const messages = new SpawnerMessages();
+  const socket = createConnection(socketPath);
+  socket.on('error', () => undefined);
+  socket.on('close', () => outcome.resolve(false));
+  socket.on('data', (chunk) => {
+    try {
+      for (const message of messages.push(chunk as Chunk)) outcome.resolve(message.kind === 'ended');
+    } catch {
+      outcome.resolve(false);
+    }
+    socket.end();
+  });
+  socket.write(encodeEnd(uid));
+  return outcome.promise;
+};

@@ -1,0 +1,113 @@
+import type { Logger } from 'pino';
+import { Refusal } from '../../protocol/errors.ts';
+import { killLimitMs } from '../../protocol/limits.ts';
+import type { RunExit } from './messages.ts';
+import { encodeRun, type LaunchPlan } from './plan.ts';
+import { endUser, type OutputSink, Run, type RunEnd } from './run.ts';
+import type { Spawner } from './spawner.ts';
+
+/** A supervisor that says nothing for this long beyond the run's own limits is no longer believed in, ms. */
+const supervisorSlackMs = 2 * killLimitMs;
+/** Between two attempts to end what a lost run left, ms. */
+const endRetryMs = 500;
+
+/** What a handler sees of its run. */
+export interface RunHandle {
+  /** How it came out, as far as the caller is concerned: at its end, or when it could not be ended in time. */
+  readonly outcome: Promise<RunEnd | { readonly kind: 'incomplete'; readonly exit: RunExit }>;
+  /** Settles only when no process of the run is left; whoever holds the user's lock gives it back then. */
+  readonly gone: Promise<void>;
+}
+
+/** Starts runs, bounds their number, and sees to it that each of them is gone in the end. */
+export class Runs {
+  readonly #spawner: Spawner;
+  readonly #max: number;
+  readonly #log: Logger;
+  #underWay = 0;
+  #stopping = false;
+  #idle: (() => void)[] = [];
+
+  constructor(spawner: Spawner, max: number, log: Logger) {
+    this.#spawner = spawner;
+    this.#max = max;
+    this.#log = log;
+  }
+
+  /** True when one more run would be more than the operator allows. */
+  get full(): boolean {
+    return this.#underWay >= this.#max;
+  }
+
+  /** Resolves when no run is left; the caller bounds the wait. */
+  async idle(): Promise<void> {
+    if (this.#underWay === 0) return;
+    await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  /** From here on a lost run is left to the stopping spawner, which ends everything anyway. */
+  stop(): void {
+    this.#stopping = true;
+  }
+
+  /**
+   * Starts a run. `signal` stops it.
+   * @throws Refusal `overloaded`, `worker_unavailable`, or `exec_failed` when the plan is too large: nothing has run
+   */
+  async start(plan: LaunchPlan, sink: OutputSink, signal: AbortSignal): Promise<RunHandle> {
+    const bytes = encodeRun(plan);
+    if (bytes === undefined) throw new Refusal('exec_failed', { step: 'exec', errno: 'E2BIG' });
+    if (this.full) throw new Refusal('overloaded');
+    this.#underWay += 1;
+    try {
+      await this.#spawner.ready();
+    } catch (error) {
+      this.#finished();
+      throw error;
+    }
+    const run = new Run(this.#spawner.socketPath, bytes, sink);
+    const stop = (): void => run.stop();
+    signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
+    const ended = this.#bounded(run, plan.timeLimitMs + plan.termGraceMs + supervisorSlackMs);
+    const gone = ended.then(async (end) => {
+      signal.removeEventListener('abort', stop);
+      if (end.kind === 'lost') await this.#endLost(plan.uid);
+      this.#finished();
+    });
+    const incomplete = run.incomplete.then((exit) => ({ kind: 'incomplete', exit }) as const);
+    return { outcome: Promise.race([ended, incomplete]), gone };
+  }
+
+  /** The supervisor keeps the time limit itself; if even it is silent, the run counts as lost. */
+  async #bounded(run: Run, limitMs: number): Promise<RunEnd> {
+    const silent = Promise.withResolvers<RunEnd>();
+    const timer = setTimeout(() => {
+      run.abandon();
+      silent.resolve({ kind: 'lost' });
+    }, limitMs);
+    // A run that said that it resists is not silent: it is waited for, with the user locked.
+    run.incomplete.then(() => clearTimeout(timer));
+    const end = await Promise.race([run.ended, silent.promise]);
+    clearTimeout(timer);
+    return end;
+  }
+
+  /** Its supervisor is dead: asks until the spawner has seen that nothing of this user is left. */
+  async #endLost(uid: number): Promise<void> {
+    for (let attempt = 1; !this.#stopping; attempt += 1) {
+      const ended = await this.#spawner.ready().then(
+        () => endUser(this.#spawner.socketPath, uid),
+        () => false,
+      );
+      if (ended) return;
+      this.#log.error({ attempt }, 'what a lost run left could not be ended yet; its user stays locked');
+      await new Promise((resolve) => setTimeout(resolve, endRetryMs));
+    }
+  }
+
+  #finished(): void {
+    this.#underWay -= 1;
+    if (this.#underWay === 0) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+}
