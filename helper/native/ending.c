@@ -1,0 +1,124 @@
+/*
+ * ending.c: until nothing of a run is left. See ending.h.
+ *
+ * First walks, which spare the user's processes outside the run (a file helper). After WALKS passes or WALKS_US,
+ * or when a killer is slow (its user starves it), everything of that user goes in one call that no fork escapes.
+ */
+#define _GNU_SOURCE
+#include "ending.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "killer.h"
+#include "relay.h"
+#include "signals.h"
+#include "wire.h"
+
+#define WALKS 20
+#define WALKS_US 200000
+#define KILLER_SLOW_US 50000
+/* At most so many exits are taken in one go, so that a chain of forks can't keep the supervisor here. */
+#define REAP_MAX 1024
+
+static void count_usage(struct run *run, const struct rusage *usage)
+{
+	uint64_t resident = (uint64_t)usage->ru_maxrss * 1024;
+
+	run->cpu_us += (uint64_t)usage->ru_utime.tv_sec * 1000000 + (uint64_t)usage->ru_utime.tv_usec;
+	run->cpu_us += (uint64_t)usage->ru_stime.tv_sec * 1000000 + (uint64_t)usage->ru_stime.tv_usec;
+	if (resident > run->max_resident)
+		run->max_resident = resident;
+}
+
+bool ending_reap(struct run *run)
+{
+	for (int i = 0; i < REAP_MAX; i++) {
+		struct rusage usage;
+		int status;
+		/* __WALL: also children whose parent asked for another signal than SIGCHLD at their end. */
+		pid_t pid = wait4(-1, &status, WNOHANG | __WALL, &usage);
+
+		if (pid < 0)
+			return errno == ECHILD;
+		if (pid == 0)
+			return false;
+		if (!WIFEXITED(status) && !WIFSIGNALED(status)) {
+			/* A stop, which only the tracer of a process sees. It is no exit. */
+			if (pid == run->launch.leader)
+				launch_stopped(&run->launch, status);
+			continue;
+		}
+		if (killers_took(&run->killers, pid))
+			continue;
+		count_usage(run, &usage);
+		if (pid == run->launch.leader && !run->leader_gone) {
+			run->leader_gone = true;
+			run->leader_status = status;
+		}
+	}
+	return false;
+}
+
+/* Waits for an exit, at most until the deadline. A stalled worker gets its message meanwhile, if it can take it. */
+static void wait_for_exit(struct run *run, int64_t deadline_us)
+{
+	struct pollfd waits[2] = {
+		{.fd = run->children, .events = POLLIN},
+		{.fd = relay_sending(&run->relay) ? run->relay.connection : -1, .events = POLLOUT},
+	};
+	struct timespec left = time_left(deadline_us);
+
+	ppoll(waits, 2, &left, NULL);
+	signals_drain(run->children);
+	if (waits[1].revents != 0)
+		relay_send(&run->relay, true);
+}
+
+/* True when no child is left. Returns when all killers are done, or one of them is slow. */
+static bool wait_for_killers(struct run *run)
+{
+	int64_t deadline = now_us() + KILLER_SLOW_US;
+
+	do {
+		if (ending_reap(run))
+			return true;
+		if (!killers_at_work(&run->killers))
+			return false;
+		wait_for_exit(run, deadline);
+	} while (now_us() < deadline);
+	return false;
+}
+
+void ending_kill(struct run *run)
+{
+	int64_t start = now_us(), pause = 500;
+	bool all = false, told = false;
+
+	for (int pass = 0; !ending_reap(run); pass++) {
+		int64_t spent = now_us() - start;
+
+		if (pass >= WALKS || spent > WALKS_US)
+			all = true;
+		killers_start(&run->killers, all ? KILLER_ALL : KILLER_WALK, run->plan.uid, run->self);
+		if (wait_for_killers(run))
+			return;
+		if (killers_at_work(&run->killers))
+			all = true;
+		if (!told && spent > (int64_t)END_LIMIT_MS * 1000) {
+			told = true;
+			pause = 100000;
+			run_tell_incomplete(run);
+		}
+		/* What was killed needs a moment to be gone; each exit wakes us. */
+		if (ending_reap(run))
+			return;
+		wait_for_exit(run, now_us() + pause);
+		if (pause < 10000)
+			pause *= 2;
+	}
+}

@@ -1,0 +1,304 @@
+/*
+ * init.c: what `workspace-runner start` becomes. See init.h.
+ */
+#define _GNU_SOURCE
+#include "init.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "init-child.h"
+#include "init-rights.h"
+#include "killer.h"
+#include "leftovers.h"
+#include "processes.h"
+#include "say.h"
+#include "signals.h"
+
+#define EX_CONFIG 78
+#define READY_LIMIT_US 30000000
+#define GATEWAY_STOP_US 1500000
+#define WORKER_STOP_US 3000000
+#define REST_STOP_US 5000000
+#define CLEAR_LIMIT_US 10000000
+#define HARD_AFTER_US 1000000
+#define AGAIN_US 20000
+#define REAP_MAX 4096
+
+enum stage { RUNNING, STOP_GATEWAY, STOP_WORKER, STOP_REST };
+
+static struct {
+	struct child worker, gateway;
+	struct killers killers;
+	enum stage stage;
+	int64_t stage_limit_us;
+	int exit_status;
+	bool urgent;           /* a second TERM: no more waiting for drains */
+	bool served;           /* a worker has been ready once; only then does the gateway start */
+	bool none_left;        /* wait() said ECHILD */
+	int64_t clearing_since; /* when the way was first found blocked for a worker's start; 0 = it is not */
+	bool clearing_told;
+	int signals;
+} init = {.worker = {.channel = -1}, .gateway = {.channel = -1}};
+
+static void enter(enum stage stage, int64_t limit_us)
+{
+	init.stage = stage;
+	init.stage_limit_us = init.urgent ? now_us() : now_us() + limit_us;
+}
+
+static void begin_stop(int exit_status)
+{
+	if (init.stage != RUNNING)
+		return;
+	init.exit_status = exit_status;
+	enter(STOP_GATEWAY, GATEWAY_STOP_US);
+	child_drain(&init.gateway);
+}
+
+static void on_exit_of(struct child *child, int status)
+{
+	child_died(child);
+	/* It has said why already; starting it again can't help. */
+	if (WIFEXITED(status) && WEXITSTATUS(status) == EX_CONFIG)
+		begin_stop(EX_CONFIG);
+	else if (init.stage == RUNNING)
+		say(child == &init.worker ? "the worker died and will be started again"
+					  : "the gateway died and will be started again");
+}
+
+static void reap(void)
+{
+	int status, count = 0;
+	pid_t pid = 0;
+
+	/* Bounded: processes that fork and exit all the time must not keep init here. */
+	while (count++ < REAP_MAX && (pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+		if (!WIFEXITED(status) && !WIFSIGNALED(status))
+			continue;
+		if (pid == init.worker.pid)
+			on_exit_of(&init.worker, status);
+		else if (pid == init.gateway.pid)
+			on_exit_of(&init.gateway, status);
+		else
+			killers_took(&init.killers, pid);
+	}
+	init.none_left = pid < 0 && errno == ECHILD;
+}
+
+/* What a dead worker left comes to init: its spawner, and supervisors that still end their runs. */
+struct rest {
+	bool found;
+	bool kill;
+};
+
+static bool look_at_rest(const struct process *process, void *context)
+{
+	struct rest *rest = context;
+
+	if (process->parent != getpid() || process->pid == init.gateway.pid || process->pid == init.worker.pid)
+		return true;
+	rest->found = true;
+	if (rest->kill)
+		kill_own(process->pid, SIGKILL);
+	return true;
+}
+
+static bool rest_is_left(bool kill)
+{
+	struct rest rest = {.kill = kill};
+
+	return processes_each(look_at_rest, &rest) != 0 || rest.found;
+}
+
+/* Whether a worker may start: nothing of the last one is left. Otherwise it is seen to, and asked again soon. */
+static bool way_is_clear(void)
+{
+	int64_t now = now_us();
+	int64_t blocked = init.clearing_since == 0 ? 0 : now - init.clearing_since;
+
+	if (!rest_is_left(blocked > CLEAR_LIMIT_US) && !leftovers_end(&init.killers, blocked > HARD_AFTER_US)) {
+		init.clearing_since = 0;
+		init.clearing_told = false;
+		return true;
+	}
+	if (init.clearing_since == 0)
+		init.clearing_since = now;
+	if (blocked > CLEAR_LIMIT_US && !init.clearing_told) {
+		init.clearing_told = true;
+		say("processes of an earlier life can't be ended; the worker waits for their end");
+	}
+	return false;
+}
+
+/* Starts what should run. Returns when to look again at the latest, 0 = no need. */
+static int64_t run_children(void)
+{
+	struct child *worker = &init.worker, *gateway = &init.gateway;
+	int64_t now = now_us(), next = 0;
+
+	init.served |= worker->ready;
+	if (worker->pid == 0) {
+		if (now < worker->next_start_us)
+			next = worker->next_start_us;
+		else if (way_is_clear())
+			child_start(worker);
+		else
+			next = now + AGAIN_US;
+	}
+	if (worker->pid != 0 && !worker->ready) {
+		next = worker->started_us + READY_LIMIT_US;
+		if (now >= next) {
+			say("the worker was not ready within 30 seconds");
+			child_kill(worker);
+			next = now + READY_LIMIT_US;
+		}
+	}
+	if (gateway->pid == 0 && init.served) {
+		if (now >= gateway->next_start_us)
+			child_start(gateway);
+		else if (next == 0 || gateway->next_start_us < next)
+			next = gateway->next_start_us;
+	}
+	return next;
+}
+
+/* Gateway first, so that nothing new comes in; then the worker, which ends all runs; then what is left of them.
+ * True when all is done. */
+static bool stop_children(void)
+{
+	bool late = now_us() >= init.stage_limit_us;
+
+	if (init.stage == STOP_GATEWAY) {
+		if (init.gateway.pid != 0 && !late)
+			return false;
+		child_kill(&init.gateway);
+		enter(STOP_WORKER, WORKER_STOP_US);
+		child_drain(&init.worker);
+		late = init.urgent;
+	}
+	if (init.stage == STOP_WORKER) {
+		if (init.worker.pid != 0 && !late)
+			return false;
+		child_kill(&init.worker);
+		init.urgent = false; /* the spawner needs its time to end all runs */
+		enter(STOP_REST, REST_STOP_US);
+		late = false;
+	}
+	if (init.none_left)
+		return true;
+	if (late) {
+		say("processes are left after the stop");
+		init.exit_status = 1;
+	}
+	return late;
+}
+
+static void read_signals(void)
+{
+	struct signalfd_siginfo seen;
+
+	while (read(init.signals, &seen, sizeof seen) == (ssize_t)sizeof seen) {
+		if (seen.ssi_signo == SIGCHLD)
+			continue;
+		if (init.stage != RUNNING) {
+			init.urgent = init.stage != STOP_REST;
+			init.stage_limit_us = init.urgent ? now_us() : init.stage_limit_us;
+		}
+		begin_stop(0);
+	}
+}
+
+static int serve(void)
+{
+	int64_t next;
+
+	for (;;) {
+		reap();
+		if (init.stage == RUNNING) {
+			next = run_children();
+		} else {
+			if (stop_children())
+				return init.exit_status;
+			next = init.stage_limit_us;
+		}
+
+		struct pollfd waits[] = {
+			{.fd = init.signals, .events = POLLIN},
+			{.fd = init.worker.channel, .events = POLLIN},
+			{.fd = init.gateway.channel, .events = POLLIN},
+		};
+		struct timespec left = time_left(next);
+
+		if (ppoll(waits, 3, next != 0 ? &left : NULL, NULL) <= 0)
+			continue;
+		if (waits[0].revents != 0)
+			read_signals();
+		if (waits[1].revents != 0)
+			child_listen(&init.worker);
+		if (waits[2].revents != 0)
+			child_listen(&init.gateway);
+	}
+}
+
+/* A uid that is neither root's nor a user's nor a killer's. */
+static bool read_id(const char *text, unsigned *id)
+{
+	char *end;
+	unsigned long value;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (errno != 0 || *text < '0' || *text > '9' || *end != 0 || value == 0 || value > 0x7fffffff ||
+	    is_user((uid_t)value) || is_killer((uid_t)value))
+		return false;
+	*id = (unsigned)value;
+	return true;
+}
+
+static bool prepare(void)
+{
+	sigset_t watched;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (signals_block_all() != 0 || signals_reset_all() != 0 || null < 0 || dup2(null, STDIN_FILENO) < 0 ||
+	    fcntl(STDOUT_FILENO, F_GETFD) < 0 || fcntl(STDERR_FILENO, F_GETFD) < 0 || close_range(3, ~0U, 0) != 0 ||
+	    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
+		return false;
+	umask(077);
+	sigemptyset(&watched);
+	sigaddset(&watched, SIGCHLD);
+	sigaddset(&watched, SIGTERM);
+	sigaddset(&watched, SIGINT);
+	init.signals = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
+	return init.signals >= 0;
+}
+
+int init_main(char **args)
+{
+	say_as("init");
+	if (!read_id(args[0], &init.gateway.uid) || !read_id(args[1], &init.gateway.gid)) {
+		say("the gateway's uid and gid must be numbers outside the users' range, and not root's");
+		return 64;
+	}
+	if (!prepare()) {
+		say_errno("this process can't be prepared", errno);
+		return 1;
+	}
+	if (!init_rights())
+		return 77;
+	init.worker.node = init.gateway.node = args[2];
+	init.worker.program = args[3];
+	init.gateway.program = args[4];
+	return serve();
+}

@@ -1,0 +1,48 @@
+/*
+ * killer.h: ending processes of a user. killer.c is the only file that calls kill().
+ *
+ * Purpose    Root without CAP_KILL may not signal a user's processes, so a signal is sent as the user: by a killer,
+ *            a short-lived child with the ids (K, U, 0), where K = KILLER_UID_FIRST + its own pid.
+ *              K real       nobody has it, so no user may signal or trace the killer,
+ *                           and the killer does not reach root's processes through its real uid
+ *              U effective  reaches exactly the processes of U
+ *              0 saved      its user can't reach it through the saved uid either
+ *            Why a child and not the caller itself for a moment: whoever has U as effective uid may be put on
+ *            SCHED_IDLE by processes of U, for good, and a bomb would then starve it. A starved killer is
+ *            replaced; a supervisor that never has that uid can't be starved.
+ * Rights     In: uid 0 with CAP_SETUID. A killer that is not exactly (K, U, 0) aborts before it signals:
+ *            kill(-1) as root would end the machine.
+ * Used by    ending.c, end-uid.c, spawner.c, init.
+ * Fails      by doing nothing: a killer that could not start is made up for by the next pass.
+ */
+#ifndef KILLER_H
+#define KILLER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define KILLERS_MAX 8
+
+enum killer_job {
+	KILLER_TERM_GROUP, /* SIGTERM to the process group `target` */
+	KILLER_WALK,       /* SIGKILL to everything beneath `target`, as walk.c finds it */
+	KILLER_LEFTOVERS,  /* SIGKILL to each of the user's processes that no supervisor looks after */
+	KILLER_ALL,        /* SIGKILL to every process of the user in one call, atomic against fork */
+};
+
+/* The killers that have not been reaped yet. */
+struct killers {
+	pid_t live[KILLERS_MAX];
+};
+
+/* True when a killer was started. With KILLERS_MAX alive none is started. */
+bool killers_start(struct killers *killers, enum killer_job job, uid_t user, pid_t target);
+/* Takes a reaped pid off the list; false when it was no killer. */
+bool killers_took(struct killers *killers, pid_t reaped);
+bool killers_at_work(const struct killers *killers);
+
+/* For init alone: a signal to root's own child, and SIGKILL to a child that runs as the gateway. */
+void kill_own(pid_t pid, int signal);
+void kill_gateway(pid_t pid, uid_t gateway);
+
+#endif

@@ -1,0 +1,235 @@
+/*
+ * run.c: one run, from its plan to MSG_EXIT. See run.h.
+ */
+#define _GNU_SOURCE
+#include "run.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "ending.h"
+#include "message.h"
+#include "signals.h"
+#include "tmpfiles.h"
+#include "wire.h"
+
+/* Whoever has lost its worker ends sooner than the worker would have allowed. */
+#define LOST_GRACE_MS 1000
+/* A worker that takes nothing for so long after the run's end is not waited for. */
+#define DELIVER_LIMIT_US 30000000
+
+static struct run run;
+
+static void end_because(uint32_t reason)
+{
+	if (run.reason == 0)
+		run.reason = reason;
+}
+
+/* The connection's end, or something that is not MSG_STOP: nobody is there to be told. */
+static void lost(void)
+{
+	run.listened = false;
+	relay_close(&run.relay);
+	end_because(END_STOPPED);
+}
+
+static void read_request(void)
+{
+	ssize_t n = recv(run.relay.connection, run.request + run.request_have, sizeof run.request - run.request_have, 0);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		lost();
+		return;
+	}
+	run.request_have += (size_t)n;
+	if (run.request_have < MSG_HEADER)
+		return;
+	if (get_u32(run.request) != MSG_STOP || get_u32(run.request + 4) != 0 || run.reason == END_STOPPED) {
+		lost();
+		return;
+	}
+	run.request_have = 0;
+	end_because(END_STOPPED);
+}
+
+/* Waits for whatever comes next, and deals with it. `deadline` 0 = none. */
+static void turn(int64_t deadline)
+{
+	struct relay *relay = &run.relay;
+	struct pollfd waits[5] = {
+		{.fd = run.children, .events = POLLIN},
+		{.fd = run.listened ? relay->connection : -1,
+		 .events = (short)(POLLIN | (relay_sending(relay) ? POLLOUT : 0))},
+		{.fd = relay_wants(relay, &relay->stream[0]) ? relay->stream[0].pipe : -1, .events = POLLIN},
+		{.fd = relay_wants(relay, &relay->stream[1]) ? relay->stream[1].pipe : -1, .events = POLLIN},
+		{.fd = run.life, .events = POLLIN},
+	};
+
+	if (!relay_sending(relay) && relay->linger_until != 0 && (deadline == 0 || relay->linger_until < deadline))
+		deadline = relay->linger_until;
+
+	struct timespec left = time_left(deadline);
+
+	if (ppoll(waits, 5, deadline != 0 ? &left : NULL, NULL) < 0)
+		return;
+	if (waits[0].revents != 0)
+		signals_drain(run.children);
+	if (waits[4].revents != 0) {
+		run.life = -1;
+		end_because(END_SPAWNER_LOST);
+	}
+	if (waits[1].revents & ~POLLOUT)
+		read_request();
+	for (int i = 0; i < 2; i++) {
+		if (waits[2 + i].revents != 0)
+			relay_read(relay, &relay->stream[i]);
+	}
+	relay_send(relay, false);
+}
+
+/* Until the leader is gone or somebody or something ends the run. True when no child is left. */
+static bool run_until_end(void)
+{
+	uint64_t limit_ms = run.plan.time_limit_ms;
+	int64_t deadline = limit_ms == 0 ? 0 : run.started_us + (int64_t)limit_ms * 1000;
+
+	while (run.reason == 0) {
+		turn(deadline);
+
+		bool none_left = ending_reap(&run);
+
+		if (run.leader_gone)
+			end_because(END_EXITED);
+		if (none_left)
+			return true;
+		if (deadline != 0 && now_us() >= deadline)
+			end_because(END_TIMEOUT);
+	}
+	return false;
+}
+
+/* SIGTERM to the leader's group, and its output goes on: git removes its lock files and says so. */
+static void grace(void)
+{
+	uint32_t ms = run.plan.grace_ms;
+
+	if (!run.listened || run.life < 0)
+		ms = ms < LOST_GRACE_MS ? ms : LOST_GRACE_MS;
+	if (ms == 0)
+		return;
+
+	int64_t deadline = now_us() + (int64_t)ms * 1000;
+
+	killers_start(&run.killers, KILLER_TERM_GROUP, run.plan.uid, run.launch.leader);
+	while (!run.leader_gone && now_us() < deadline) {
+		turn(deadline);
+		ending_reap(&run);
+	}
+}
+
+static void exit_body(uint8_t body[EXIT_BODY])
+{
+	uint32_t flags = 0, code = 0, signal = 0;
+
+	if (run.leader_gone && WIFEXITED(run.leader_status)) {
+		flags |= EXIT_HAS_CODE;
+		code = (uint32_t)WEXITSTATUS(run.leader_status);
+	} else if (run.leader_gone) {
+		flags |= EXIT_HAS_SIGNAL;
+		signal = (uint32_t)WTERMSIG(run.leader_status);
+	}
+	flags |= run.relay.stream[0].cut ? EXIT_STDOUT_CUT : 0;
+	flags |= run.relay.stream[1].cut ? EXIT_STDERR_CUT : 0;
+	put_u32(body, run.reason);
+	put_u32(body + 4, flags);
+	put_u32(body + 8, code);
+	put_u32(body + 12, signal);
+	put_u64(body + 16, run.max_resident);
+	put_u64(body + 24, run.cpu_us);
+	put_u64(body + 32, (uint64_t)(now_us() - run.started_us));
+}
+
+void run_tell_incomplete(struct run *told)
+{
+	uint8_t body[EXIT_BODY];
+
+	relay_send(&told->relay, true);
+	if (relay_sending(&told->relay))
+		return; /* a stalled worker: its own deadline tells it as much */
+	exit_body(body);
+	relay_control(&told->relay, MSG_INCOMPLETE, body);
+	relay_send(&told->relay, true);
+}
+
+/* What the run left in the pipes, then MSG_EXIT, in as few writes as the worker's reading allows. */
+static void deliver(void)
+{
+	struct relay *relay = &run.relay;
+	int64_t deadline = now_us() + DELIVER_LIMIT_US;
+	uint8_t body[EXIT_BODY];
+	bool told = false;
+
+	exit_body(body);
+	while (run.listened && !(told && relay_done(relay)) && now_us() < deadline) {
+		bool more = false;
+
+		for (int i = 0; i < 2; i++) {
+			while (relay_wants(relay, &relay->stream[i]) && relay->stream[i].rest > 0)
+				relay_read(relay, &relay->stream[i]);
+			more |= relay->stream[i].rest > 0;
+		}
+		if (!more && !told && !relay_sending(relay)) {
+			told = true;
+			exit_body(body); /* with the flags of what was just read */
+			relay_control(relay, MSG_EXIT, body);
+		}
+		relay_send(relay, true);
+		if (relay_sending(relay))
+			turn(deadline);
+	}
+}
+
+_Noreturn void run_serve(int connection, int life, struct plan plan)
+{
+	int error = 0;
+
+	run.plan = plan;
+	run.self = getpid();
+	run.life = life;
+	run.listened = true;
+	run.children = signals_watch_children();
+	run.started_us = now_us();
+
+	uint32_t failed = run.children < 0 ? STEP_PIPES : launch_start(&run.plan, &run.launch, &error);
+
+	if (failed != 0) {
+		message_send_failed(connection, failed, error != 0 ? error : errno);
+		message_finish(connection);
+		_exit(0);
+	}
+	relay_open(&run.relay, connection, run.launch.output, run.plan.output_cap);
+
+	if (!run_until_end()) {
+		if (!run.leader_gone)
+			grace();
+		ending_kill(&run);
+	}
+	/* Nothing of the run is left from here on. */
+	failed = run.reason == END_EXITED ? launch_failure(&run.launch, run.leader_status, &error) : 0;
+	if (failed != 0) {
+		message_send_failed(connection, failed, error);
+	} else {
+		relay_settle(&run.relay);
+		tmpfiles_remove(run.plan.uid);
+		deliver();
+	}
+	message_finish(connection);
+	_exit(0);
+}

@@ -1,0 +1,46 @@
+/*
+ * run.h: one run, from its plan to MSG_EXIT.
+ *
+ * Purpose    Starts the tool, relays its output, keeps the time limit, watches the connection and the spawner's life,
+ *            ends all that the tool started, and says how it went.
+ * Rights     The supervisor's: (K, 0, 0) with the three capabilities.
+ * Used by    supervisor.c.
+ * Fails      by MSG_FAILED when the tool has not run. Once it has, MSG_EXIT is sent only when nothing is left.
+ */
+#ifndef RUN_H
+#define RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "killer.h"
+#include "launch.h"
+#include "plan.h"
+#include "relay.h"
+
+struct run {
+	struct plan plan;
+	struct launch launch;
+	struct relay relay;
+	struct killers killers;
+	pid_t self;
+	int children; /* signals_watch_children() */
+	int life;     /* the spawner's */
+
+	int64_t started_us;
+	uint32_t reason; /* 0 while it runs, then END_* */
+	bool listened;   /* false: the connection is closed or broke the protocol */
+	bool leader_gone;
+	int leader_status;
+	uint64_t cpu_us;
+	uint64_t max_resident;
+
+	size_t request_have; /* of the worker's next message */
+	uint8_t request[8];
+};
+
+_Noreturn void run_serve(int connection, int life, struct plan plan);
+void run_tell_incomplete(struct run *run);
+
+#endif

@@ -1,0 +1,95 @@
+/*
+ * walk.c: everything beneath a process. See walk.h.
+ *
+ * No recursion: a chain of processes can be as deep as the process limit. What does not fit on the list of places
+ * still to look at is left to the next walk: the children of a killed process move up to the supervisor.
+ */
+#define _GNU_SOURCE
+#include "walk.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "clock.h"
+
+#define WALK_LIMIT_US 50000
+#define PLACES_MAX 16384
+
+struct walk {
+	void (*visit)(pid_t);
+	pid_t self;
+	int64_t deadline;
+	int count;
+	pid_t places[PLACES_MAX];
+};
+
+static struct walk walk;
+
+static void found(pid_t pid)
+{
+	if (pid <= 1 || pid == walk.self)
+		return;
+	walk.visit(pid);
+	if (walk.count < PLACES_MAX)
+		walk.places[walk.count++] = pid;
+}
+
+/* One thread's children: decimal numbers, each followed by a blank. A number may lie across two reads. */
+static void read_children(int task, const char *tid)
+{
+	char name[64], text[4096];
+	long number = 0;
+	ssize_t n;
+
+	snprintf(name, sizeof name, "%.20s/children", tid);
+
+	int file = openat(task, name, O_RDONLY | O_CLOEXEC);
+
+	if (file < 0)
+		return;
+	while (now_us() < walk.deadline && (n = read(file, text, sizeof text)) > 0) {
+		for (ssize_t i = 0; i < n; i++) {
+			if (text[i] >= '0' && text[i] <= '9') {
+				number = number * 10 + (text[i] - '0');
+				continue;
+			}
+			found((pid_t)number);
+			number = 0;
+		}
+	}
+	close(file);
+}
+
+/* Children belong to the thread that made them, so each thread of a process has its own list. */
+static void look_at(pid_t pid)
+{
+	char name[64];
+	struct dirent *entry;
+
+	snprintf(name, sizeof name, "/proc/%d/task", pid);
+
+	DIR *task = opendir(name);
+
+	if (task == NULL)
+		return;
+	while (now_us() < walk.deadline && (entry = readdir(task)) != NULL) {
+		if (entry->d_name[0] != '.')
+			read_children(dirfd(task), entry->d_name);
+	}
+	closedir(task);
+}
+
+void walk_beneath(pid_t top, void (*visit)(pid_t))
+{
+	walk.visit = visit;
+	walk.self = getpid();
+	walk.deadline = now_us() + WALK_LIMIT_US;
+	walk.count = 0;
+	look_at(top);
+	while (walk.count > 0 && now_us() < walk.deadline)
+		look_at(walk.places[--walk.count]);
+}
