@@ -1,0 +1,66 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { auditStatusOf } from '../protocol/audit.ts';
+import { check } from '../protocol/check.ts';
+import { Refusal } from '../protocol/errors.ts';
+import type { Operation } from '../protocol/operation.ts';
+import type { OperationName } from '../protocol/operations/index.ts';
+import { userNumber } from '../protocol/values.ts';
+import { type Answer, errorAnswer } from './answer.ts';
+import { fieldsOf, readBody } from './body.ts';
+import type { Connections } from './connections.ts';
+import { type InvokeParts, invoke } from './invoke.ts';
+import { faultOf } from './log.ts';
+
+/** What the routes of the operation table need. */
+export interface ServeParts extends InvokeParts {
+  readonly connections: Connections;
+  readonly bodyBytesMax: number;
+}
+
+/** What is thrown on the way is a refusal or a bug. */
+const refusalOf = ({ log }: ServeParts, error: unknown): Refusal => {
+  if (error instanceof Refusal) return error;
+  log.error(faultOf(error), 'something unforeseen went wrong');
+  return new Refusal('internal');
+};
+
+/** A valid user number, for the audit; a refused request may have none. */
+const userOf = (fields: Readonly<Record<string, unknown>>): number | undefined =>
+  userNumber.safeParse(fields['user']).data;
+
+/**
+ * Serves one request of an operation's route: body, schema, worker, answer, in the order of checks of the
+ * specification. What is refused here never reached the worker, and is audited here.
+ */
+export const serveOperation = async (
+  parts: ServeParts,
+  name: OperationName,
+  row: Operation,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> => {
+  const started = performance.now();
+  const elapsed = () => Math.round(performance.now() - started);
+  let user: number | undefined;
+  let answer: Answer;
+  try {
+    const body = await readBody(request, response, parts.bodyBytesMax);
+    // The client is gone before it asked for anything: there is nobody to answer and nothing to audit.
+    if (body === undefined) return;
+    const fields = fieldsOf(body);
+    user = userOf(fields);
+    answer = await invoke(parts, { name, row, params: check(row.params, fields), user, started });
+  } catch (error) {
+    const { code, message, details } = refusalOf(parts, error);
+    parts.audit.add({
+      action: row.audit,
+      ...(user === undefined ? {} : { user }),
+      ms: elapsed(),
+      status: auditStatusOf(code),
+      reason: code,
+    });
+    answer = errorAnswer(code, { message, details });
+  }
+  parts.connections.send(request, response, answer);
+  parts.log.debug({ method: request.method, route: row.route, status: answer.status, ms: elapsed() }, 'answered');
+};
