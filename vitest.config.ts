@@ -9,7 +9,7 @@ export default defineConfig({
       {
         test: {
           name: 'root',
-          include: ['test/root/**/*.test.ts', 'test/e2e/**/*.test.ts'],
+          include: ['test/root/**/*.test.ts', 'test/e2e/**/*.test.ts', 'test/container/**/*.test.ts'],
           fileParallelism: false,
           testTimeout: 60_000,
           hookTimeout: 60_000,
