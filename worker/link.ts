@@ -66,9 +66,9 @@ export class Link {
     this.#connection.drain();
   }
 
-  /** Ends the link, and with it all that is under way on it. */
+  /** Ends the link, and with it all that is under way on it. A reply that was given still goes out. */
   end(): void {
-    this.#socket.destroy();
+    this.#socket.destroySoon();
   }
 
   /** What is said within one turn (the last output and the reply) goes out in one write: each is a wake-up. */

@@ -16,7 +16,8 @@ const peerCheckTimeoutMs = 2_000;
 /** Checks at the same time; the folder lets only root and the gateway's group get this far. */
 const peerChecksMax = 4;
 
-interface ListenOptions {
+/** Where to listen, and for whom. */
+export interface ListenOptions {
   readonly socketPath: string;
   readonly gatewayUid: number;
   readonly gatewayGid: number;
@@ -46,6 +47,15 @@ const prepareFolder = ({ socketPath, gatewayGid, ownNames }: ListenOptions): voi
   // Mode first: after the owner changed, root without CAP_FOWNER may still change it, since root stays the owner.
   chmodSync(folder, 0o750);
   chownSync(folder, 0, gatewayGid);
+};
+
+/**
+ * Makes the place for the socket. Before anything else is started: a second worker must not get any further.
+ * @throws SettingsError when the place is not safe, or taken
+ */
+export const prepareSocket = async (options: ListenOptions): Promise<void> => {
+  prepareFolder(options);
+  await removeStale(options.socketPath);
 };
 
 /** Removes the socket of an earlier life. @throws SettingsError if somebody listens on it */
@@ -83,14 +93,9 @@ const peerUid = async (native: string, socket: Socket): Promise<number | undefin
   return code === 0 && /^\d{1,10}\n$/.test(text) ? Number(text) : undefined;
 };
 
-/**
- * Listens for the gateway. `accept` gets a checked, paused socket and returns what settles when that link is gone.
- * @throws SettingsError when the place is not safe or taken
- */
+/** Listens for the gateway. `accept` gets a checked, paused socket and returns what settles when that link is gone. */
 export const listen = async (options: ListenOptions, accept: (socket: Socket) => Promise<void>): Promise<Server> => {
   const { socketPath, gatewayUid, gatewayGid, native, log } = options;
-  prepareFolder(options);
-  await removeStale(socketPath);
   let linked = false;
   let checking = 0;
   const welcome = async (socket: Socket): Promise<void> => {

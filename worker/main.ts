@@ -17,7 +17,7 @@ import { Dispatch } from './dispatch.ts';
 import { prepareFolders } from './folders.ts';
 import { openInitChannel } from './init-channel.ts';
 import { Link } from './link.ts';
-import { listen } from './listen.ts';
+import { listen, prepareSocket } from './listen.ts';
 import { UserLocks } from './locks.ts';
 import { makeLog } from './log.ts';
 import { execHandler } from './operations/exec.ts';
@@ -55,6 +55,9 @@ const main = async (): Promise<void> => {
     },
   );
   prepareFolders(config.workDir, config.stateDir);
+  const { socketPath, gatewayUid, gatewayGid } = config;
+  const place = { socketPath, gatewayUid, gatewayGid, native: nativeProgram, ownNames: ['spawner'], log };
+  await prepareSocket(place);
 
   const spaces = new Spaces(config.workDir);
   const broken = spaces.removeLeftovers();
@@ -86,7 +89,9 @@ const main = async (): Promise<void> => {
     link?.end();
     await Promise.race([runs.idle(), delay(stopLimitMs)]);
     await Promise.race([spawner.stop(), delay(stopLimitMs)]);
-    await Promise.race([audit.flushed(), delay(flushLimitMs)]);
+    const flushed = await Promise.race([audit.flushed().then(() => true), delay(flushLimitMs, false)]);
+    // exit() waits for the thread that writes to a reader which has stalled: for ever.
+    if (!flushed) process.kill(process.pid, 'SIGKILL');
     process.exit(status);
   };
 
@@ -98,9 +103,7 @@ const main = async (): Promise<void> => {
   };
 
   await spawner.start();
-  const ownNames = ['spawner'];
-  const { socketPath, gatewayUid, gatewayGid } = config;
-  await listen({ socketPath, gatewayUid, gatewayGid, native: nativeProgram, ownNames, log }, accept);
+  await listen(place, accept);
 
   const drain = (): void => void stop(drainLimitMs, 0);
   process.on('SIGTERM', drain);
