@@ -9,13 +9,15 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { SettingsError } from '../protocol/settings.ts';
 import { announceCheckout, checkoutDefaults } from './checkout.ts';
+import { examine } from './doctor.ts';
 import { prepareStart } from './start.ts';
 
-const help = `Usage: workspace-runner [start | worker | gateway] [--help | --version]
+const help = `Usage: workspace-runner [start | worker | gateway | doctor] [--help | --version]
 
   start     the whole service: root worker and unprivileged gateway (the default)
   worker    the root worker alone; a gateway elsewhere reaches it by RUNNER_SOCKET
   gateway   the gateway alone, as the unprivileged user that runs this
+  doctor    says what is in force here, what is wrong, and how to mend it
 
 Settings are environment variables; docs/configuration.md lists them. The service needs RUNNER_TOKEN.
 `;
@@ -42,6 +44,10 @@ const main = (args: readonly string[]): void => {
   const fromCheckout = rest.length === 1 && rest[0] === '--checkout' && first === 'start';
   if (first === '--help') {
     process.stdout.write(help);
+  } else if (first === 'doctor' && rest.length === 0) {
+    const { report, healthy } = examine(process.env);
+    process.stdout.write(report);
+    process.exitCode = healthy ? 0 : 1;
   } else if (first === '--version') {
     process.stdout.write(`${version()}\n`);
   } else if ((first === 'start' || first === 'worker' || first === 'gateway') && (rest.length === 0 || fromCheckout)) {

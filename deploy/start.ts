@@ -2,6 +2,7 @@ import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readSettings, type SettingName, SettingsError, settingsTable } from '../protocol/settings.ts';
+import { hostProblems, readHost } from './host.ts';
 import { chooseSocket } from './socket.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -81,6 +82,8 @@ export const prepareStart = (
 
   if (process.getuid?.() !== 0)
     throw new SettingsError(['The worker must be started as root; it drops what it does not need.']);
+  const problems = hostProblems(readHost());
+  if (problems.length > 0) throw new SettingsError(problems);
   const hidden = unreadableForOthers(gateway) ?? unreadableForOthers(process.execPath);
   if (part === 'start' && hidden !== undefined) {
     throw new SettingsError([`The gateway's user cannot read its code: others may not pass ${hidden}.`]);

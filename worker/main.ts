@@ -5,7 +5,7 @@
  * Fails: with one sentence on stderr and status 78 when its settings or rights are wrong; init then stops.
  */
 import { randomUUID } from 'node:crypto';
-import { write } from 'node:fs';
+import { existsSync, write } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -59,6 +59,9 @@ const main = async (): Promise<void> => {
   const place = { socketPath, gatewayUid, gatewayGid, native: nativeProgram, ownNames: ['spawner'], log };
   await prepareSocket(place);
 
+  for (const [tool, path] of config.tools) {
+    if (!existsSync(path)) log.warn({ tool }, 'this tool is not there: calling it is answered exec_failed');
+  }
   const spaces = new Spaces(config.workDir);
   const broken = spaces.removeLeftovers();
   if (broken > 0) log.warn({ broken }, 'half-made spaces of an earlier life could not be removed');
