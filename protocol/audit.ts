@@ -67,6 +67,7 @@ export class AuditQueue {
   #bytes = 0;
   #dropped = 0;
   #writing = false;
+  #broken = false;
   #idle: (() => void)[] = [];
 
   /** @param closed told when the reader is gone for good: a service that can't be audited stops */
@@ -90,6 +91,7 @@ export class AuditQueue {
    * the queue is full are counted and dropped, so that a flood of them can't eat memory.
    */
   add(record: AuditRecord): void {
+    if (this.#broken) return;
     const droppable = record.status === 'denied' || record.status === 'busy';
     if (this.full && droppable) {
       this.#dropped += 1;
@@ -101,7 +103,7 @@ export class AuditQueue {
     if (!this.#writing) this.#next();
   }
 
-  /** Resolves when all lines have been written; the caller bounds the wait. */
+  /** Resolves when all lines have been written, or can't be any more; the caller bounds the wait. */
   async flushed(): Promise<void> {
     if (!this.#writing) return;
     await new Promise<void>((resolve) => this.#idle.push(resolve));
@@ -116,13 +118,17 @@ export class AuditQueue {
       size += line.length;
     }
     if (size === 0) {
-      this.#writing = false;
-      for (const resolve of this.#idle.splice(0)) resolve();
+      this.#settle();
       return;
     }
     this.#writing = true;
     this.#lines.splice(0, batch.length);
     this.#send(Buffer.concat(batch, size));
+  }
+
+  #settle(): void {
+    this.#writing = false;
+    for (const resolve of this.#idle.splice(0)) resolve();
   }
 
   #send(bytes: Buffer): void {
@@ -133,6 +139,8 @@ export class AuditQueue {
         return;
       }
       if (error) {
+        this.#broken = true;
+        this.#settle();
         this.#closed(error);
         return;
       }
