@@ -1,6 +1,7 @@
 import { type Message, type MessageOf, message, type Outcome, protocolVersion } from './envelope.ts';
 import { encodeFrame, FrameDecoder } from './frame.ts';
 import {
+  eventBytesMax,
   eventCreditBytes,
   heartbeatIntervalMs,
   heartbeatSilenceMs,
@@ -45,6 +46,8 @@ export class Connection {
   readonly #underWay = new Map<number, { credit: number }>();
   #state: ConnectionState = 'hello';
   #lastId = 0;
+  #draining = false;
+  readonly #opened: number;
   #lastHeard: number;
   #lastSaid: number;
   #requestsMax = 0;
@@ -62,6 +65,7 @@ export class Connection {
     this.#send = send;
     this.#events = events;
     this.#now = now;
+    this.#opened = now();
     this.#lastHeard = now();
     this.#lastSaid = now();
     const limits = { requestsInFlight: requestsInFlightMax, eventCredit: eventCreditBytes };
@@ -90,10 +94,11 @@ export class Connection {
     if (this.#state === 'closed') return;
     this.#lastHeard = this.#now();
     for (const raw of this.#decoder.push(chunk)) {
-      if (this.state === 'closed') return;
       const parsed = message.safeParse(raw);
       if (!parsed.success) throw new ProtocolViolation('a message is not one of the known shapes');
       this.#take(parsed.data);
+      // Before the decoder is asked for the next one: what follows is nobody's any more, bad or not.
+      if (this.state === 'closed') return;
     }
   }
 
@@ -104,13 +109,15 @@ export class Connection {
   tick(): void {
     if (this.#state === 'closed') return;
     const now = this.#now();
-    const patience = this.#state === 'hello' ? helloTimeoutMs : heartbeatSilenceMs;
-    if (now - this.#lastHeard > patience) throw new ProtocolViolation('silence');
+    // A hello that trickles in is no hello: counted from the start, not from the last byte.
+    if (this.#state === 'hello' && now - this.#opened > helloTimeoutMs) throw new ProtocolViolation('no hello');
+    if (now - this.#lastHeard > heartbeatSilenceMs) throw new ProtocolViolation('silence');
     if (now - this.#lastSaid >= heartbeatIntervalMs) this.#say({ kind: 'ping' });
   }
 
   /** Nothing new begins from here on; what is under way goes on. */
   drain(): void {
+    this.#draining = true;
     if (this.#state === 'ready') this.#state = 'draining';
   }
 
@@ -149,14 +156,17 @@ export class Connection {
   event(id: number, stream: string, data: Uint8Array<ArrayBuffer>): void {
     const entry = this.#underWay.get(id);
     if (!entry || data.length > entry.credit) throw new Error('an event exceeds its credit');
+    if (data.length < 1 || data.length > eventBytesMax) throw new Error('an event of a length that is not legal');
     entry.credit -= data.length;
     this.#say({ kind: 'event', id, stream, data });
   }
 
   /** Worker: answers a request; after this its id is spent. */
   reply(id: number, outcome: Outcome): void {
-    if (!this.#underWay.delete(id)) throw new Error('a reply without its request');
+    if (!this.#underWay.has(id)) throw new Error('a reply without its request');
+    // In this order: after one that is too large for a frame the caller can still answer `internal`.
     this.#say({ kind: 'reply', id, outcome });
+    this.#underWay.delete(id);
   }
 
   #say(said: Message): void {
@@ -201,7 +211,7 @@ export class Connection {
     if (hello.version !== protocolVersion) throw new ProtocolViolation('the versions differ');
     this.#requestsMax = Math.min(requestsInFlightMax, hello.limits.requestsInFlight);
     this.#initialCredit = Math.min(eventCreditBytes, hello.limits.eventCredit);
-    this.#state = 'ready';
+    this.#state = this.#draining ? 'draining' : 'ready';
     this.#events.ready?.();
   }
 

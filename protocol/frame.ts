@@ -2,8 +2,11 @@ import { Packr } from 'msgpackr/pack';
 import { frameBytesMax } from './limits.ts';
 import { checkMessage, ProtocolViolation } from './msgpack-check.ts';
 
-/** Records, extensions and shared structures stay off: what goes out is plain msgpack that `checkMessage` accepts. */
-const codec = new Packr({ useRecords: false, int64AsType: 'number', copyBuffers: true });
+/**
+ * Records, extensions and shared structures stay off, and what is undefined (an extension in msgpackr) is left
+ * out: what goes out is plain msgpack that `checkMessage` accepts. msgpackr only writes: see there.
+ */
+const codec = new Packr({ useRecords: false, skipValues: [undefined] });
 
 const prefixBytes = 4;
 
@@ -47,7 +50,7 @@ export class FrameDecoder {
           this.#prefixFilled = 0;
           const whole = rest.subarray(0, length);
           rest = rest.subarray(length);
-          yield decode(whole);
+          yield checkMessage(whole);
           continue;
         }
         this.#body = Buffer.allocUnsafe(length);
@@ -60,7 +63,7 @@ export class FrameDecoder {
         const whole = this.#body;
         this.#body = undefined;
         this.#prefixFilled = 0;
-        yield decode(whole);
+        yield checkMessage(whole);
       }
     }
   }
@@ -71,8 +74,3 @@ export class FrameDecoder {
     return bytes.subarray(taken);
   }
 }
-
-const decode = (bytes: Buffer): unknown => {
-  checkMessage(bytes);
-  return codec.unpack(bytes);
-};

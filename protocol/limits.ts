@@ -15,6 +15,8 @@ export const userUidFirst = 20_000;
 export const frameBytesMax = 4 * MiB;
 /** Deepest nesting of a message. */
 export const messageDepthMax = 16;
+/** Most values in one message, keys included: 4 MiB of empty containers would otherwise become hundreds of MiB. */
+export const messageValuesMax = 131_072;
 /** Requests in flight on one link; more are refused with `overloaded`. */
 export const requestsInFlightMax = 512;
 /** Largest piece of output in one event, bytes: small, so that a large output never holds up a small reply for long. */

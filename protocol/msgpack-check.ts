@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { messageDepthMax } from './limits.ts';
+import { messageDepthMax, messageValuesMax } from './limits.ts';
 
 /** The other side of the link broke the protocol: the link ends, and with it every run that was asked for over it. */
 export class ProtocolViolation extends Error {
@@ -13,24 +13,24 @@ const fail = (reason: string): never => {
   throw new ProtocolViolation(reason);
 };
 
-/** Containers that are still open: how many values they lack, and for maps the keys seen so far. */
-interface Open {
-  missing: number;
-  readonly keys: Set<string> | undefined;
-}
+/** A container that is still open: what it holds so far, how many entries it lacks, and a map's key that waits. */
+type Open =
+  | { missing: number; readonly list: unknown[]; readonly map?: never }
+  | { missing: number; readonly map: Record<string, unknown>; key: string | undefined; readonly list?: never };
 
 /**
- * Checks bytes from the other side before the decoder sees them. msgpackr by itself takes duplicate and
- * integer keys, 0xC1, extensions, NaN, 64-bit integers beyond 2^53, invalid UTF-8 and any depth, and a
- * `__proto__` key; each of these could make the two sides understand one message differently.
+ * Checks and decodes bytes from the other side. msgpackr's own decoder is not used: it takes duplicate and
+ * integer keys, 0xC1, extensions, NaN, 64-bit integers beyond 2^53, invalid UTF-8, any depth and a `__proto__`
+ * key, and drops a U+FEFF at the start of every string over 64 bytes; each of these could make the two sides
+ * understand one message differently.
  *
- * Accepts exactly one complete value of: nil, booleans, safe integers, finite floats, UTF-8 strings, binary,
- * arrays, and maps with unique string keys, nested at most `messageDepthMax` deep. One pass, no allocation
- * but the key sets.
+ * Takes exactly one complete value of: nil, booleans, safe integers, finite floats, UTF-8 strings, binary,
+ * arrays, and maps with unique string keys, nested at most `messageDepthMax` deep, at most `messageValuesMax` of them. One pass; nothing is
+ * allocated by a declared length, only for bytes that are there.
  * Source: the msgpack specification; specification, Protocol, "Transport".
  * @throws ProtocolViolation
  */
-export const checkMessage = (bytes: Buffer): void => {
+export const checkMessage = (bytes: Buffer): unknown => {
   const open: Open[] = [];
   let at = 0;
 
@@ -41,61 +41,70 @@ export const checkMessage = (bytes: Buffer): void => {
     return start;
   };
   const uint = (size: 1 | 2 | 4): number => bytes.readUIntBE(need(size), size);
+  const int = (size: 1 | 2 | 4): number => bytes.readIntBE(need(size), size);
 
   const string = (length: number): string => {
     const start = need(length);
     const part = bytes.subarray(start, at);
-    if (!isUtf8(part)) fail('a string is not UTF-8');
-    const isKey = open.at(-1)?.keys !== undefined;
-    return isKey ? part.toString('latin1') : '';
+    return isUtf8(part) ? part.toString('utf8') : fail('a string is not UTF-8');
   };
-  const container = (items: number, keys: Set<string> | undefined): void => {
+  const binary = (length: number): Uint8Array => {
+    const start = need(length);
+    return new Uint8Array(bytes.subarray(start, at));
+  };
+  const container = (opened: Open): unknown => {
     if (open.length >= messageDepthMax) fail('too deep');
-    open.push({ missing: items, keys });
+    open.push(opened);
+    return opened.list ?? opened.map;
   };
-  const safeInt64 = (value: bigint): void => {
-    if (value > BigInt(Number.MAX_SAFE_INTEGER) || value < BigInt(Number.MIN_SAFE_INTEGER))
-      fail('an integer is not safe');
+  const array = (missing: number): unknown => container({ missing, list: [] });
+  const map = (missing: number): unknown => container({ missing, map: {}, key: undefined });
+  const safe = (value: bigint): number => {
+    const number = Number(value);
+    return Number.isSafeInteger(number) ? number : fail('an integer is not safe');
   };
-  const finite = (value: number): void => {
-    if (!Number.isFinite(value)) fail('a number is not finite');
-  };
+  const finite = (value: number): number => (Number.isFinite(value) ? value : fail('a number is not finite'));
 
-  /** Reads one value's own bytes; returns the text (as latin1) if it was a string. */
-  const value = (): string | undefined => {
+  /** Reads one value's own bytes; a container is opened, and filled by what follows. */
+  const value = (): unknown => {
     const tag = uint(1);
-    if (tag <= 0x7f || tag >= 0xe0) return undefined;
-    if (tag <= 0x8f) return void container((tag & 0x0f) * 2, new Set());
-    if (tag <= 0x9f) return void container(tag & 0x0f, undefined);
+    if (tag <= 0x7f) return tag;
+    if (tag >= 0xe0) return tag - 0x100;
+    if (tag <= 0x8f) return map(tag & 0x0f);
+    if (tag <= 0x9f) return array(tag & 0x0f);
     if (tag <= 0xbf) return string(tag & 0x1f);
     switch (tag) {
       case 0xc0:
+        return null;
       case 0xc2:
       case 0xc3:
-        return undefined;
+        return tag === 0xc3;
       case 0xc4:
-        return void need(uint(1));
+        return binary(uint(1));
       case 0xc5:
-        return void need(uint(2));
+        return binary(uint(2));
       case 0xc6:
-        return void need(uint(4));
+        return binary(uint(4));
       case 0xca:
-        return void finite(bytes.readFloatBE(need(4)));
+        return finite(bytes.readFloatBE(need(4)));
       case 0xcb:
-        return void finite(bytes.readDoubleBE(need(8)));
+        return finite(bytes.readDoubleBE(need(8)));
       case 0xcc:
-      case 0xd0:
-        return void need(1);
+        return uint(1);
       case 0xcd:
-      case 0xd1:
-        return void need(2);
+        return uint(2);
       case 0xce:
-      case 0xd2:
-        return void need(4);
+        return uint(4);
       case 0xcf:
-        return void safeInt64(bytes.readBigUInt64BE(need(8)));
+        return safe(bytes.readBigUInt64BE(need(8)));
+      case 0xd0:
+        return int(1);
+      case 0xd1:
+        return int(2);
+      case 0xd2:
+        return int(4);
       case 0xd3:
-        return void safeInt64(bytes.readBigInt64BE(need(8)));
+        return safe(bytes.readBigInt64BE(need(8)));
       case 0xd9:
         return string(uint(1));
       case 0xda:
@@ -103,30 +112,39 @@ export const checkMessage = (bytes: Buffer): void => {
       case 0xdb:
         return string(uint(4));
       case 0xdc:
-        return void container(uint(2), undefined);
+        return array(uint(2));
       case 0xdd:
-        return void container(uint(4), undefined);
+        return array(uint(4));
       case 0xde:
-        return void container(uint(2) * 2, new Set());
+        return map(uint(2));
       case 0xdf:
-        return void container(uint(4) * 2, new Set());
+        return map(uint(4));
       default:
         return fail('an extension or unused type');
     }
   };
 
+  let whole: unknown;
+  let values = 0;
   do {
+    values += 1;
+    if (values > messageValuesMax) fail('too many values');
     const parent = open.at(-1);
-    const isKey = parent?.keys !== undefined && parent.missing % 2 === 0;
-    if (parent) parent.missing -= 1;
-    const text = value();
-    if (isKey && parent?.keys) {
-      if (text === undefined) fail('a key is not a string');
-      else if (text === '__proto__' || parent.keys.has(text)) fail('a key is forbidden or doubled');
-      else parent.keys.add(text);
-    }
+    const read = value();
+    if (parent === undefined) whole = read;
+    else if (parent.list) {
+      parent.list.push(read);
+      parent.missing -= 1;
+    } else if (parent.key !== undefined) {
+      parent.map[parent.key] = read;
+      parent.key = undefined;
+      parent.missing -= 1;
+    } else if (typeof read !== 'string') fail('a key is not a string');
+    else if (read === '__proto__' || Object.hasOwn(parent.map, read)) fail('a key is forbidden or doubled');
+    else parent.key = read;
     while (open.at(-1)?.missing === 0) open.pop();
   } while (open.length > 0);
 
   if (at !== bytes.length) fail('bytes follow the value');
+  return whole;
 };

@@ -27,7 +27,7 @@ const gatewayId = whole(1, 0x3fff_ffff).refine(
 
 const address = z
   .string()
-  .regex(/^(\[[0-9A-Fa-f:.]+\]|[^:[\]]*):\d{1,5}$/, 'must be host:port, [IPv6]:port or :port')
+  .regex(/^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*):\d{1,5}$/, 'must be host:port, [IPv6]:port or :port')
   .transform((value) => {
     const colon = value.lastIndexOf(':');
     const host = value.slice(0, colon).replace(/^\[|\]$/g, '');
@@ -42,7 +42,13 @@ const tools = z.string().transform((value, context) => {
   const named = new Map<string, string>();
   for (const entry of value.split(',').filter((part) => part !== '')) {
     const [, name, path] = /^([A-Za-z0-9._-]{1,64})=(\/[^\0]*)$/.exec(entry) ?? [];
-    if (name === undefined || path === undefined || named.has(name) || builtInTools.includes(name)) {
+    if (
+      name === undefined ||
+      path === undefined ||
+      path.split('/').includes('..') ||
+      named.has(name) ||
+      builtInTools.includes(name)
+    ) {
       context.addIssue({
         code: 'custom',
         message: 'must be name=/path,… with each name once and none of the built-in ones',
@@ -69,6 +75,8 @@ const userRange = z.string().transform((value, context) => {
  */
 const outputBytesMax = Math.floor((frameBytesMax - 64 * KiB) / 6);
 
+const logLevel = z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal'], 'must be a level of pino');
+
 /**
  * Every setting: environment variable, how it is checked, and its default. An empty value counts as unset.
  * The defaults and meanings are the specification's (Operations, "Configuration").
@@ -92,7 +100,7 @@ export const settingsTable = {
   RUNNER_MAX_ADDRESS_BYTES: { schema: whole(0, Number.MAX_SAFE_INTEGER), default: '0' },
   RUNNER_MAX_RUNS: { schema: whole(1, 1000), default: '64' },
   RUNNER_USER_RANGE: { schema: userRange, default: 'all' },
-  RUNNER_LOG_LEVEL: { schema: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']), default: 'info' },
+  RUNNER_LOG_LEVEL: { schema: logLevel, default: 'info' },
 } as const;
 
 /** The name of a setting. */

@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { errors } from '../../../protocol/errors.ts';
+import { commonErrors, type Operation } from '../../../protocol/operation.ts';
+import { operationNames, operations } from '../../../protocol/operations/index.ts';
+
+/** The whole table by hand. A row that is new, gone, moved or no longer a mutation has to be changed here too. */
+const restated = {
+  exec: {
+    route: '/v1/exec',
+    effect: 'mutate',
+    audit: 'exec',
+    streams: ['stdout', 'stderr'],
+    secrets: ['args', 'dir', 'env', 'agent'],
+    params: ['agent', 'args', 'dir', 'env', 'tool', 'user'],
+    errors: [
+      'bad_target',
+      'busy',
+      'exec_failed',
+      'kill_incomplete',
+      'limit_failed',
+      'not_found',
+      'outside_workspace',
+      'tool_not_allowed',
+      'uncertain',
+      'worker_unavailable',
+      'workspace_broken',
+    ],
+  },
+} as const;
+
+const rows: readonly (readonly [string, Operation])[] = Object.entries(operations);
+const fields = (row: Operation): string[] => {
+  if (!(row.params instanceof z.ZodObject)) throw new Error('the parameters are no object');
+  return Object.keys(row.params.shape).sort();
+};
+
+describe('the operation table', () => {
+  it('has the rows that are restated here and no others', () => {
+    expect([...operationNames].sort()).toStrictEqual(Object.keys(restated).sort());
+    expect(Object.keys(operations).sort()).toStrictEqual(Object.keys(restated).sort());
+  });
+
+  it.each(rows)('%s is as restated', (name, row) => {
+    const expected = restated[name as keyof typeof restated];
+    expect({
+      route: row.route,
+      effect: row.effect,
+      audit: row.audit,
+      streams: row.streams,
+      secrets: row.secrets,
+      params: fields(row),
+      errors: [...row.errors].sort(),
+    }).toStrictEqual(expected);
+  });
+
+  it('has no two rows on one route', () => {
+    const routes = rows.map(([, { route }]) => route);
+    expect(new Set(routes).size).toBe(routes.length);
+    for (const route of routes) expect(route).toMatch(/^\/v1(\/[a-z][a-z-]*)+$/);
+  });
+});
+
+describe.each(rows)('the row %s', (_name, row) => {
+  it('names only codes that exist, each once, none that every operation has anyway', () => {
+    const all = [...row.errors, ...commonErrors];
+    for (const code of all) expect(errors).toHaveProperty(code);
+    expect(new Set(all).size).toBe(all.length);
+  });
+
+  it('can be uncertain exactly if it mutates, and is audited then', () => {
+    expect(row.errors.includes('uncertain')).toBe(row.effect === 'mutate');
+    if (row.effect === 'mutate') expect(row.audit).toMatch(/^[a-z][a-z_.]*$/);
+  });
+
+  it('has secrets that are fields of its parameters', () => {
+    for (const secret of row.secrets) expect(fields(row)).toContain(secret);
+  });
+
+  it('has streams that are not fields of its result too', () => {
+    if (!(row.result instanceof z.ZodObject)) throw new Error('the result is no object');
+    for (const stream of row.streams) expect(Object.keys(row.result.shape)).not.toContain(stream);
+  });
+
+  it('says what runs with which rights', () => {
+    expect(row.asRoot).not.toBe('');
+    expect(row.asUser).not.toBe('');
+  });
+
+  it('takes no field that is not in it', () => {
+    const outcome = row.params.safeParse({ surely_unknown: 1 });
+    expect(outcome.error?.issues.map(({ code }) => code)).toContain('unrecognized_keys');
+  });
+});
+
+describe('the errors that every operation can have', () => {
+  it('are the restated ones', () => {
+    expect([...commonErrors].sort()).toStrictEqual(['draining', 'internal', 'overloaded', 'wrong_shard']);
+  });
+});
