@@ -335,7 +335,7 @@ describe('the work of checkMessage', () => {
   });
 });
 
-test('more values than a message may have are refused, as many as it may have are taken', () => {
+it('more values than a message may have are refused, as many as it may have are taken', () => {
   const nils = (count: number): Buffer => {
     const bytes = Buffer.alloc(5 + count, 0xc0);
     bytes.writeUInt8(0xdd, 0);
