@@ -5,6 +5,7 @@
 #   build.sh --sanitize   dist/sanitize/workspace-runner-native, with address and undefined-behaviour sanitizers
 #   build.sh --fuzz       dist/test/plan-fuzz, the plan parser's fuzzer, with the same sanitizers
 #   build.sh --attacks    dist/test/<name> for each test/hostile/<name>.c, static
+#   build.sh --all        all of these
 #
 # Compiles only what is older than its sources. Needs a C compiler and nothing else; runs nothing it built.
 set -eu
@@ -28,8 +29,8 @@ fresh() {
 	[ -f "$1" ] || return 1
 	output=$1
 	shift
-	for source in "$here/build.sh" "$here"/*.h "$@"; do
-		[ "$source" -nt "$output" ] && return 1
+	for input in "$here/build.sh" "$here"/*.h "$@"; do
+		[ "$input" -nt "$output" ] && return 1
 	done
 	return 0
 }
@@ -79,8 +80,13 @@ case "${1:-}" in
 		fresh "$target" "$source" || compile "$target" "$hardening -pthread $flags" "$source"
 	done
 	;;
+--all)
+	for what in '' --sanitize --fuzz --attacks; do
+		"$here/build.sh" $what
+	done
+	;;
 *)
-	echo "workspace-runner: build.sh [--sanitize | --fuzz | --attacks]" >&2
+	echo "workspace-runner: build.sh [--sanitize | --fuzz | --attacks | --all]" >&2
 	exit 64
 	;;
 esac

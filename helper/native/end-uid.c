@@ -20,6 +20,7 @@
 struct finding {
 	uid_t user;
 	int count;
+	int others; /* of them no killers */
 	int watched;
 	struct pollfd watch[WATCHED_MAX + 2];
 };
@@ -28,8 +29,15 @@ static bool look(const struct process *process, void *context)
 {
 	struct finding *finding = context;
 
+	/* Somebody else's killer at work for this user, seen by its ids: what it is about to do could hit the user's
+	 * next run. Our own have been waited for. */
+	if (is_killer(process->real) && process->effective == finding->user) {
+		finding->count++;
+		return true;
+	}
 	if (process_user(process) != finding->user)
 		return true;
+	finding->others++;
 	finding->count++;
 	/* A zombie waits for its parent; its descriptor would be readable at once. */
 	if (!process->zombie && finding->watched < WATCHED_MAX) {
@@ -71,10 +79,11 @@ bool end_uid(uid_t user, int connection, int life)
 
 		while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
 			killers_took(&killers, pid);
-		if (processes_each(look, &finding) == 0 && finding.count == 0)
+		if (!killers_at_work(&killers) && processes_each(look, &finding) == 0 && finding.count == 0)
 			return true;
 		/* The killer of this round; the next round sees what it did. */
-		killers_start(&killers, KILLER_ALL, user, 0);
+		if (finding.others > 0)
+			killers_start(&killers, KILLER_ALL, user, 0);
 		wait_for_one(&finding, &connection, &life);
 		if ((connection < 0 || (watched_life && life < 0)) && now_us() > limit)
 			return false;

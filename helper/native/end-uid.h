@@ -5,7 +5,7 @@
  *            space is taken away. It never claims an end that it did not see: only a scan of /proc that finds
  *            nobody, zombies included, counts.
  * Rights     In: (K, 0, 0) with CAP_SETUID.
- * Used by    supervisor.c (MSG_END), spawner.c (orphans), leftovers.c.
+ * Used by    supervisor.c (MSG_END).
  * Fails      by going on until `limit_us`, then false.
  */
 #ifndef END_UID_H
@@ -15,8 +15,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* `connection` and `life` may be -1. While the connection is open there is no limit; once it is closed, or without
- * one, it gives up after END_LIMIT_MS. */
+/* While the connection and the spawner's life are open there is no limit; once one is closed, it gives up after
+ * END_LIMIT_MS. */
 bool end_uid(uid_t user, int connection, int life);
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * ending.c: until nothing of a run is left. See ending.h.
  *
- * First walks, which spare the user's processes outside the run (a file helper). After WALKS passes or WALKS_US,
- * or when a killer is slow (its user starves it), everything of that user goes in one call that no fork escapes.
+ * First walks, which spare the user's processes outside the run (a file helper). After WALKS passes or WALKS_US, when
+ * a walk finds too much, or when a killer is slow (its user starves it), everything of that user goes in one call
+ * that no fork escapes.
  */
 #define _GNU_SOURCE
 #include "ending.h"
@@ -22,6 +23,8 @@
 #define WALKS 20
 #define WALKS_US 200000
 #define KILLER_SLOW_US 50000
+#define WALK_AGAIN_US 8000
+#define ALL_AGAIN_US 250000
 /* At most so many exits are taken in one go, so that a chain of forks can't keep the supervisor here. */
 #define REAP_MAX 1024
 
@@ -79,19 +82,17 @@ static void wait_for_exit(struct run *run, int64_t deadline_us)
 		relay_send(&run->relay, true);
 }
 
-/* True when no child is left. Returns when all killers are done, or one of them is slow. */
-static bool wait_for_killers(struct run *run)
+/* Reaps until the deadline, or until no killer is at work any more if that is asked. True when no child is left. */
+static bool reap_until(struct run *run, int64_t deadline_us, bool killers_only)
 {
-	int64_t deadline = now_us() + KILLER_SLOW_US;
-
 	do {
 		if (ending_reap(run))
 			return true;
-		if (!killers_at_work(&run->killers))
+		if (killers_only && !killers_at_work(&run->killers))
 			return false;
-		wait_for_exit(run, deadline);
-	} while (now_us() < deadline);
-	return false;
+		wait_for_exit(run, deadline_us);
+	} while (now_us() < deadline_us);
+	return ending_reap(run);
 }
 
 void ending_kill(struct run *run)
@@ -105,20 +106,19 @@ void ending_kill(struct run *run)
 		if (pass >= WALKS || spent > WALKS_US)
 			all = true;
 		killers_start(&run->killers, all ? KILLER_ALL : KILLER_WALK, run->plan.uid, run->self);
-		if (wait_for_killers(run))
+		if (reap_until(run, now_us() + KILLER_SLOW_US, true))
 			return;
+		/* What was killed needs a moment to be gone; each exit wakes us. */
 		if (killers_at_work(&run->killers))
 			all = true;
-		if (!told && spent > (int64_t)END_LIMIT_MS * 1000) {
+		else if (reap_until(run, now_us() + pause, false))
+			return;
+		/* Each call takes time from those that are exiting. */
+		if (pause < (all ? ALL_AGAIN_US : WALK_AGAIN_US))
+			pause *= 2;
+		if (!told && now_us() - start > (int64_t)END_LIMIT_MS * 1000) {
 			told = true;
-			pause = 100000;
 			run_tell_incomplete(run);
 		}
-		/* What was killed needs a moment to be gone; each exit wakes us. */
-		if (ending_reap(run))
-			return;
-		wait_for_exit(run, now_us() + pause);
-		if (pause < 10000)
-			pause *= 2;
 	}
 }

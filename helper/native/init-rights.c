@@ -6,9 +6,11 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "processes.h"
 #include "rights.h"
 #include "say.h"
 
@@ -40,5 +42,19 @@ bool init_rights(void)
 		say_errno("rights can't be narrowed", errno);
 		return false;
 	}
+	return true;
+}
+
+bool init_read_id(const char *text, unsigned *id)
+{
+	char *end;
+	unsigned long value;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (errno != 0 || *text < '0' || *text > '9' || *end != 0 || value == 0 || value > 0x7fffffff ||
+	    is_user((uid_t)value) || is_killer((uid_t)value))
+		return false;
+	*id = (unsigned)value;
 	return true;
 }

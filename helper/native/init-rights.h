@@ -13,5 +13,7 @@
 #include <stdbool.h>
 
 bool init_rights(void);
+/* The gateway's uid or gid: a number that is neither root's nor a user's nor a killer's. */
+bool init_read_id(const char *text, unsigned *id);
 
 #endif

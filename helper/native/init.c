@@ -9,7 +9,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -19,9 +18,9 @@
 #include "clock.h"
 #include "init-child.h"
 #include "init-rights.h"
+#include "init-way.h"
 #include "killer.h"
 #include "leftovers.h"
-#include "processes.h"
 #include "say.h"
 #include "signals.h"
 
@@ -30,8 +29,7 @@
 #define GATEWAY_STOP_US 1500000
 #define WORKER_STOP_US 3000000
 #define REST_STOP_US 5000000
-#define CLEAR_LIMIT_US 10000000
-#define HARD_AFTER_US 1000000
+#define HARD_BEFORE_US 4500000
 #define AGAIN_US 20000
 #define REAP_MAX 4096
 
@@ -46,8 +44,6 @@ static struct {
 	bool urgent;           /* a second TERM: no more waiting for drains */
 	bool served;           /* a worker has been ready once; only then does the gateway start */
 	bool none_left;        /* wait() said ECHILD */
-	int64_t clearing_since; /* when the way was first found blocked for a worker's start; 0 = it is not */
-	bool clearing_told;
 	int signals;
 } init = {.worker = {.channel = -1}, .gateway = {.channel = -1}};
 
@@ -96,51 +92,6 @@ static void reap(void)
 	init.none_left = pid < 0 && errno == ECHILD;
 }
 
-/* What a dead worker left comes to init: its spawner, and supervisors that still end their runs. */
-struct rest {
-	bool found;
-	bool kill;
-};
-
-static bool look_at_rest(const struct process *process, void *context)
-{
-	struct rest *rest = context;
-
-	if (process->parent != getpid() || process->pid == init.gateway.pid || process->pid == init.worker.pid)
-		return true;
-	rest->found = true;
-	if (rest->kill)
-		kill_own(process->pid, SIGKILL);
-	return true;
-}
-
-static bool rest_is_left(bool kill)
-{
-	struct rest rest = {.kill = kill};
-
-	return processes_each(look_at_rest, &rest) != 0 || rest.found;
-}
-
-/* Whether a worker may start: nothing of the last one is left. Otherwise it is seen to, and asked again soon. */
-static bool way_is_clear(void)
-{
-	int64_t now = now_us();
-	int64_t blocked = init.clearing_since == 0 ? 0 : now - init.clearing_since;
-
-	if (!rest_is_left(blocked > CLEAR_LIMIT_US) && !leftovers_end(&init.killers, blocked > HARD_AFTER_US)) {
-		init.clearing_since = 0;
-		init.clearing_told = false;
-		return true;
-	}
-	if (init.clearing_since == 0)
-		init.clearing_since = now;
-	if (blocked > CLEAR_LIMIT_US && !init.clearing_told) {
-		init.clearing_told = true;
-		say("processes of an earlier life can't be ended; the worker waits for their end");
-	}
-	return false;
-}
-
 /* Starts what should run. Returns when to look again at the latest, 0 = no need. */
 static int64_t run_children(void)
 {
@@ -151,7 +102,7 @@ static int64_t run_children(void)
 	if (worker->pid == 0) {
 		if (now < worker->next_start_us)
 			next = worker->next_start_us;
-		else if (way_is_clear())
+		else if (init_way_is_clear(&init.killers, gateway->pid))
 			child_start(worker);
 		else
 			next = now + AGAIN_US;
@@ -197,6 +148,8 @@ static bool stop_children(void)
 	}
 	if (init.none_left)
 		return true;
+	/* Users' processes that came to init because their supervisor and the spawner died too. */
+	leftovers_end(&init.killers, getpid(), now_us() + HARD_BEFORE_US > init.stage_limit_us);
 	if (late) {
 		say("processes are left after the stop");
 		init.exit_status = 1;
@@ -230,7 +183,7 @@ static int serve(void)
 		} else {
 			if (stop_children())
 				return init.exit_status;
-			next = init.stage_limit_us;
+			next = init.stage == STOP_REST ? now_us() + AGAIN_US : init.stage_limit_us;
 		}
 
 		struct pollfd waits[] = {
@@ -249,21 +202,6 @@ static int serve(void)
 		if (waits[2].revents != 0)
 			child_listen(&init.gateway);
 	}
-}
-
-/* A uid that is neither root's nor a user's nor a killer's. */
-static bool read_id(const char *text, unsigned *id)
-{
-	char *end;
-	unsigned long value;
-
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (errno != 0 || *text < '0' || *text > '9' || *end != 0 || value == 0 || value > 0x7fffffff ||
-	    is_user((uid_t)value) || is_killer((uid_t)value))
-		return false;
-	*id = (unsigned)value;
-	return true;
 }
 
 static bool prepare(void)
@@ -287,7 +225,7 @@ static bool prepare(void)
 int init_main(char **args)
 {
 	say_as("init");
-	if (!read_id(args[0], &init.gateway.uid) || !read_id(args[1], &init.gateway.gid)) {
+	if (!init_read_id(args[0], &init.gateway.uid) || !init_read_id(args[1], &init.gateway.gid)) {
 		say("the gateway's uid and gid must be numbers outside the users' range, and not root's");
 		return 64;
 	}

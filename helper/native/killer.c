@@ -44,10 +44,21 @@ static _Noreturn void killer_main(enum killer_job job, uid_t user, pid_t target)
 			kill(-target, SIGTERM);
 		break;
 	case KILLER_WALK:
-		walk_beneath(target, kill_one);
+		/* Many processes leave little processor time to whoever ends them; so what a walk can't do is done
+		 * at once, by the process that has its turn now. */
+		if (!walk_beneath(target, kill_one))
+			kill(-1, SIGKILL);
 		break;
 	case KILLER_LEFTOVERS:
-		leftovers_of(user, kill_one);
+		leftovers_of(user, target, kill_one);
+		break;
+	case KILLER_LEFTOVERS_HARD:
+		/* Looked at from here, with the user's uid already: an ender waits for killers that it sees, so that
+		 * no new run can have started for which this would be meant. */
+		if (leftovers_alone(user, target))
+			kill(-1, SIGKILL);
+		else
+			leftovers_of(user, target, kill_one);
 		break;
 	case KILLER_ALL:
 		kill(-1, SIGKILL);

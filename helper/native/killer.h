@@ -24,10 +24,11 @@
 #define KILLERS_MAX 8
 
 enum killer_job {
-	KILLER_TERM_GROUP, /* SIGTERM to the process group `target` */
-	KILLER_WALK,       /* SIGKILL to everything beneath `target`, as walk.c finds it */
-	KILLER_LEFTOVERS,  /* SIGKILL to each of the user's processes that no supervisor looks after */
-	KILLER_ALL,        /* SIGKILL to every process of the user in one call, atomic against fork */
+	KILLER_TERM_GROUP,     /* SIGTERM to the process group `target` */
+	KILLER_WALK,           /* SIGKILL to everything beneath `target`; with too much beneath it, KILLER_ALL */
+	KILLER_LEFTOVERS,      /* SIGKILL to each of the user's processes beneath `target` that no supervisor looks after */
+	KILLER_LEFTOVERS_HARD, /* as KILLER_ALL, if the user has no others */
+	KILLER_ALL,            /* SIGKILL to every process of the user in one call, atomic against fork */
 };
 
 /* The killers that have not been reaped yet. */

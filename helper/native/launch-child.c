@@ -22,12 +22,17 @@
 #include "wire.h"
 
 #define RESOLVE_TRIES 32
+#define TOOL_NICE 10
 
-/* The tool dies before the service when memory runs out. Raising needs no capability. */
-static int raise_oom_score(void)
+/* The service comes first: the tool dies before it when memory runs out, and waits for it when processors do, so that
+ * a supervisor and its killers get their turn among thousands of busy processes. Giving up rank needs no capability,
+ * and taking it back would need one. */
+static int give_way(void)
 {
 	int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
+	if (getpriority(PRIO_PROCESS, 0) < TOOL_NICE && setpriority(PRIO_PROCESS, 0, TOOL_NICE) != 0)
+		return -1;
 	if (file < 0)
 		return -1;
 	return write(file, "1000", 4) == 4 ? close(file) : -1;
@@ -105,7 +110,7 @@ _Noreturn void child_main(const struct child_setup *setup)
 
 	if (setsid() < 0)
 		report(setup, STEP_SESSION, errno);
-	if (raise_oom_score() != 0)
+	if (give_way() != 0)
 		report(setup, STEP_OOM_SCORE, errno);
 	if (set_limits(setup) != 0)
 		report(setup, STEP_LIMITS, errno);

@@ -13,26 +13,29 @@
 
 struct search {
 	uid_t user; /* 0 = take the first that has one */
+	pid_t top;
 	bool found;
 	bool unsure;   /* somebody's parents changed while they were read */
 	bool live_run; /* the user also has a process that is no left-over */
 	void (*visit)(pid_t);
 };
 
-enum owner { LEFT_OVER, LIVE_RUN, GONE, UNSURE };
+enum owner { LEFT_OVER, LIVE_RUN, ELSEWHERE, UNSURE };
 
-static enum owner owner_of(const struct process *process)
+static enum owner owner_of(const struct process *process, pid_t top)
 {
+	bool beneath = top == 1;
 	struct process ancestor = *process, again;
 
 	for (int i = 0; i < ANCESTORS_MAX && ancestor.parent > 0; i++) {
 		if (!process_read(ancestor.parent, &ancestor))
 			/* A parent died just now and its children have moved. */
-			return process_read(process->pid, &again) ? UNSURE : GONE;
+			return process_read(process->pid, &again) ? UNSURE : ELSEWHERE;
 		if (is_killer(ancestor.real))
 			return LIVE_RUN;
+		beneath |= ancestor.pid == top;
 	}
-	return LEFT_OVER;
+	return beneath ? LEFT_OVER : ELSEWHERE;
 }
 
 static bool look(const struct process *process, void *context)
@@ -44,7 +47,7 @@ static bool look(const struct process *process, void *context)
 	if (user == 0 || process->zombie || (search->user != 0 && user != search->user))
 		return true;
 
-	enum owner owner = owner_of(process);
+	enum owner owner = owner_of(process, search->top);
 
 	if (owner != LEFT_OVER) {
 		search->live_run |= owner == LIVE_RUN && user == search->user;
@@ -59,25 +62,35 @@ static bool look(const struct process *process, void *context)
 	return true;
 }
 
-void leftovers_of(uid_t user, void (*visit)(pid_t))
+static bool search_all(struct search *search)
 {
-	struct search search = {.user = user, .visit = visit};
-
-	processes_each(look, &search);
+	if (processes_each(look, search) != 0)
+		search->unsure = true; /* who can't look can't say that there are none */
+	return search->found || search->unsure;
 }
 
-bool leftovers_end(struct killers *killers, bool hard)
+void leftovers_of(uid_t user, pid_t top, void (*visit)(pid_t))
 {
-	struct search first = {.user = 0};
+	struct search search = {.user = user, .top = top, .visit = visit};
 
-	if (processes_each(look, &first) != 0)
-		return true; /* who can't look can't say that there are none */
-	if (!first.found)
-		return first.unsure;
+	search_all(&search);
+}
 
-	struct search all = {.user = first.user};
+bool leftovers_alone(uid_t user, pid_t top)
+{
+	struct search search = {.user = user, .top = top};
 
-	processes_each(look, &all);
-	killers_start(killers, hard && !all.live_run && !all.unsure ? KILLER_ALL : KILLER_LEFTOVERS, first.user, 0);
+	search_all(&search);
+	return search.found && !search.live_run && !search.unsure;
+}
+
+bool leftovers_end(struct killers *killers, pid_t top, bool hard)
+{
+	struct search search = {.user = 0, .top = top};
+
+	if (!search_all(&search))
+		return false;
+	if (search.found)
+		killers_start(killers, hard ? KILLER_LEFTOVERS_HARD : KILLER_LEFTOVERS, search.user, top);
 	return true;
 }

@@ -1,11 +1,11 @@
 /*
  * leftovers.h: users' processes that no supervisor looks after.
  *
- * Purpose    Before a worker starts, nothing of an earlier life may still run in a user's space. A process of a user
- *            is a left-over when no live supervisor (real uid K) is among its ancestors: another instance's runs on
- *            the same machine are not.
+ * Purpose    Before a worker starts, nothing of an earlier life may still run in a user's space; and when a supervisor
+ *            dies, its run comes to the spawner. A process of a user is a left-over when no live supervisor (real
+ *            uid K) is among its ancestors: a new run of that user is none, nor are another instance's runs.
  * Rights     In: root with CAP_SETUID. Kills are made by killers.
- * Used by    init.c, killer.c.
+ * Used by    init.c, spawner.c, killer.c.
  * Fails      by counting what is left; the caller goes on until that is 0.
  */
 #ifndef LEFTOVERS_H
@@ -16,10 +16,13 @@
 
 #include "killer.h"
 
-/* Starts a killer for one user's left-overs, if there are any; with `hard` in one call that no fork escapes,
- * unless that user also has a live run. Returns false when there are none. */
-bool leftovers_end(struct killers *killers, bool hard);
+/* Starts a killer for one user's left-overs beneath the process `top` (1 = anywhere), if there are any. Returns
+ * false when there are none. `hard`: not one by one but in one call that no fork escapes; the killer itself decides
+ * that, see leftovers_alone(). */
+bool leftovers_end(struct killers *killers, pid_t top, bool hard);
 /* Visits the left-overs of one user. */
-void leftovers_of(uid_t user, void (*visit)(pid_t));
+void leftovers_of(uid_t user, pid_t top, void (*visit)(pid_t));
+/* Whether all that the user has are left-overs, and there are some. */
+bool leftovers_alone(uid_t user, pid_t top);
 
 #endif

@@ -13,8 +13,10 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "killer.h"
+#include "leftovers.h"
 #include "message.h"
-#include "orphans.h"
+#include "processes.h"
 #include "say.h"
 #include "signals.h"
 #include "spawner-start.h"
@@ -23,7 +25,8 @@
 
 #define SUPERVISORS_MAX 1024
 #define REAP_MAX 1024
-#define ORPHANS_AGAIN_MS 20
+#define ORPHANS_AGAIN_MS 10
+#define ORPHANS_HARD_US 200000
 
 static struct spawner spawner;
 
@@ -32,14 +35,7 @@ static struct {
 	pid_t pid[SUPERVISORS_MAX];
 } supervisors;
 
-static bool is_supervisor(pid_t pid)
-{
-	for (int i = 0; i < supervisors.count; i++) {
-		if (supervisors.pid[i] == pid)
-			return true;
-	}
-	return false;
-}
+static struct killers killers;
 
 static bool took_supervisor(pid_t reaped)
 {
@@ -101,6 +97,19 @@ static void accept_one(void)
 	close(connection);
 }
 
+struct others {
+	pid_t self;
+	int count;
+};
+
+static bool count_child(const struct process *process, void *context)
+{
+	struct others *others = context;
+
+	others->count += process->parent == others->self;
+	return true;
+}
+
 /* True when children may be left to reap. Sets `orphaned` when a supervisor did not end by itself. */
 static bool reap(bool *none_left, bool *orphaned)
 {
@@ -119,7 +128,7 @@ static bool reap(bool *none_left, bool *orphaned)
 			continue;
 		if (took_supervisor(pid) && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
 			*orphaned = true;
-		orphans_took(pid);
+		killers_took(&killers, pid);
 	}
 	return true;
 }
@@ -141,9 +150,26 @@ static bool lifeline_ended(void)
 	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
+/* A supervisor that was killed leaves its run to the spawner, the next subreaper; also a launch that has not dropped
+ * yet, and will be the user's only in a moment. True while children are left that are no supervisors. */
+static bool end_orphans(int64_t *since_us)
+{
+	struct others others = {.self = getpid()};
+
+	if (*since_us == 0)
+		*since_us = now_us();
+
+	bool left = leftovers_end(&killers, getpid(), now_us() - *since_us > ORPHANS_HARD_US);
+
+	if (processes_each(count_child, &others) != 0 || others.count > supervisors.count || left)
+		return true;
+	*since_us = 0;
+	return false;
+}
+
 static int serve(void)
 {
-	int64_t stopped_us = 0;
+	int64_t stopped_us = 0, orphaned_us = 0;
 	bool orphaned = false, more = false, none_left = false, told = false;
 
 	for (;;) {
@@ -169,7 +195,7 @@ static int serve(void)
 		if (stopped_us != 0 && none_left)
 			return 0;
 		if (orphaned || (stopped_us != 0 && supervisors.count == 0))
-			orphaned = orphans_end(is_supervisor);
+			orphaned = end_orphans(&orphaned_us);
 		if (stopped_us != 0 && !told && now_us() - stopped_us > (int64_t)END_LIMIT_MS * 1000) {
 			told = true;
 			say("runs are left 5 seconds after the worker's end; still ending them");

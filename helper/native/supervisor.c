@@ -28,7 +28,7 @@ static _Noreturn void refuse(int connection, uint32_t step, int error)
 	_exit(0);
 }
 
-bool supervisor_become(void)
+static bool become_supervisor(void)
 {
 	uid_t own = KILLER_UID_FIRST + (uid_t)getpid();
 	uid_t ruid, euid, suid;
@@ -60,7 +60,7 @@ _Noreturn void supervisor_main(int connection, int life)
 	uint8_t header[MSG_HEADER];
 	struct plan plan;
 
-	if (!supervisor_become())
+	if (!become_supervisor())
 		refuse(connection, STEP_FORK, errno);
 
 	int error = message_read(connection, life, header, sizeof header, deadline);

@@ -10,11 +10,7 @@
 #ifndef SUPERVISOR_H
 #define SUPERVISOR_H
 
-#include <stdbool.h>
-
 /* `life` becomes readable (end of file) when the spawner dies. */
 _Noreturn void supervisor_main(int connection, int life);
-/* The ids alone, for a child that ends orphans. False with errno. */
-bool supervisor_become(void);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * walk.c: everything beneath a process. See walk.h.
  *
- * No recursion: a chain of processes can be as deep as the process limit. What does not fit on the list of places
- * still to look at is left to the next walk: the children of a killed process move up to the supervisor.
+ * No recursion: a chain of processes can be as deep as the process limit. A walk stops after VISITS_MAX processes or
+ * WALK_LIMIT: one that is longer loses against processes that fork.
  */
 #define _GNU_SOURCE
 #include "walk.h"
@@ -17,14 +17,15 @@
 #include "clock.h"
 
 #define WALK_LIMIT_US 50000
-#define PLACES_MAX 16384
+#define VISITS_MAX 256
 
 struct walk {
 	void (*visit)(pid_t);
 	pid_t self;
 	int64_t deadline;
-	int count;
-	pid_t places[PLACES_MAX];
+	int visits;
+	int count; /* of places still to look at */
+	pid_t places[VISITS_MAX];
 };
 
 static struct walk walk;
@@ -34,8 +35,14 @@ static void found(pid_t pid)
 	if (pid <= 1 || pid == walk.self)
 		return;
 	walk.visit(pid);
-	if (walk.count < PLACES_MAX)
+	walk.visits++;
+	if (walk.count < VISITS_MAX)
 		walk.places[walk.count++] = pid;
+}
+
+static bool is_over(void)
+{
+	return walk.visits >= VISITS_MAX || now_us() >= walk.deadline;
 }
 
 /* One thread's children: decimal numbers, each followed by a blank. A number may lie across two reads. */
@@ -51,7 +58,7 @@ static void read_children(int task, const char *tid)
 
 	if (file < 0)
 		return;
-	while (now_us() < walk.deadline && (n = read(file, text, sizeof text)) > 0) {
+	while (!is_over() && (n = read(file, text, sizeof text)) > 0) {
 		for (ssize_t i = 0; i < n; i++) {
 			if (text[i] >= '0' && text[i] <= '9') {
 				number = number * 10 + (text[i] - '0');
@@ -76,20 +83,22 @@ static void look_at(pid_t pid)
 
 	if (task == NULL)
 		return;
-	while (now_us() < walk.deadline && (entry = readdir(task)) != NULL) {
+	while (!is_over() && (entry = readdir(task)) != NULL) {
 		if (entry->d_name[0] != '.')
 			read_children(dirfd(task), entry->d_name);
 	}
 	closedir(task);
 }
 
-void walk_beneath(pid_t top, void (*visit)(pid_t))
+bool walk_beneath(pid_t top, void (*visit)(pid_t))
 {
 	walk.visit = visit;
 	walk.self = getpid();
 	walk.deadline = now_us() + WALK_LIMIT_US;
+	walk.visits = 0;
 	walk.count = 0;
 	look_at(top);
-	while (walk.count > 0 && now_us() < walk.deadline)
+	while (walk.count > 0 && !is_over())
 		look_at(walk.places[--walk.count]);
+	return !is_over();
 }

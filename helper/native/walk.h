@@ -12,8 +12,10 @@
 #ifndef WALK_H
 #define WALK_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
-void walk_beneath(pid_t top, void (*visit)(pid_t));
+/* False when there was more to see than one walk is good for: it is then not complete. */
+bool walk_beneath(pid_t top, void (*visit)(pid_t));
 
 #endif

@@ -114,7 +114,7 @@
 #define STEP_PIPES 3
 #define STEP_FORK 4
 #define STEP_SESSION 5
-#define STEP_OOM_SCORE 6
+#define STEP_OOM_SCORE 6 /* and its nice value */
 #define STEP_LIMITS 7
 #define STEP_GROUPS 8
 #define STEP_GID 9

@@ -124,7 +124,12 @@ export class Service {
 
   /** The first process beneath init whose command line matches. */
   part(which: 'init' | 'worker' | 'gateway' | 'spawner'): ProcessView {
-    const pattern = { init: / init /, worker: /worker\/main/, gateway: /gateway\/main/, spawner: / spawner / }[which];
+    const pattern = {
+      init: / init /,
+      worker: /^\S+ \S*worker\/main/,
+      gateway: /^\S+ \S*gateway\/main/,
+      spawner: / spawner /,
+    }[which];
     const found = treeOf(this.process.pid ?? -1).find(
       ({ command, uids }) => uids[0] !== undefined && uids[0] < 0x40000000 && pattern.test(command),
     );
