@@ -4,7 +4,7 @@
  * Purpose    The one place where a process gives up root for good. Everything that runs as a user or as the
  *            gateway came through here.
  * Rights     In: uid 0 with CAP_SETGID and CAP_SETUID. Out: none at all, and no_new_privs.
- * Used by    launch.c (tools), tmpfiles.c (the cleaner), init-children.c (the gateway).
+ * Used by    launch.c (tools), tmpfiles.c (the cleaner), init-child.c (the gateway).
  * Fails      with the STEP_* that failed and errno. The caller must then _exit: it is in between.
  */
 #ifndef DROP_H

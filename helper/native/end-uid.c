@@ -16,6 +16,7 @@
 
 #define WATCHED_MAX 64
 #define ROUND_US 20000
+#define KILLER_SLOW_US 50000
 
 struct finding {
 	uid_t user;
@@ -29,8 +30,7 @@ static bool look(const struct process *process, void *context)
 {
 	struct finding *finding = context;
 
-	/* Somebody else's killer at work for this user, seen by its ids: what it is about to do could hit the user's
-	 * next run. Our own have been waited for. */
+	/* A killer at work for this user, seen by its ids: what it is about to do could hit the user's next run. */
 	if (is_killer(process->real) && process->effective == finding->user) {
 		finding->count++;
 		return true;
@@ -71,6 +71,7 @@ bool end_uid(uid_t user, int connection, int life)
 {
 	const bool watched_life = life >= 0;
 	int64_t limit = now_us() + (int64_t)END_LIMIT_MS * 1000;
+	int64_t killer_since = 0;
 	struct killers killers = {{0}};
 
 	for (;;) {
@@ -79,11 +80,17 @@ bool end_uid(uid_t user, int connection, int life)
 
 		while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
 			killers_took(&killers, pid);
-		if (!killers_at_work(&killers) && processes_each(look, &finding) == 0 && finding.count == 0)
+
+		/* Looked at before /proc: a killer that ends meanwhile has done its work before the look. */
+		bool at_work = killers_at_work(&killers);
+
+		if (processes_each(look, &finding) == 0 && finding.count == 0 && !at_work)
 			return true;
-		/* The killer of this round; the next round sees what it did. */
-		if (finding.others > 0)
+		/* The next round sees what it did. One that its user starves gets another beside it. */
+		if (finding.others > 0 && (!at_work || now_us() - killer_since > KILLER_SLOW_US)) {
 			killers_start(&killers, KILLER_ALL, user, 0);
+			killer_since = now_us();
+		}
 		wait_for_one(&finding, &connection, &life);
 		if ((connection < 0 || (watched_life && life < 0)) && now_us() > limit)
 			return false;

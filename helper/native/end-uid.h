@@ -6,7 +6,7 @@
  *            nobody, zombies included, counts.
  * Rights     In: (K, 0, 0) with CAP_SETUID.
  * Used by    supervisor.c (MSG_END).
- * Fails      by going on until `limit_us`, then false.
+ * Fails      by going on as long as somebody listens, then false.
  */
 #ifndef END_UID_H
 #define END_UID_H

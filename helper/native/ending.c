@@ -116,9 +116,7 @@ void ending_kill(struct run *run)
 		/* Each call takes time from those that are exiting. */
 		if (pause < (all ? ALL_AGAIN_US : WALK_AGAIN_US))
 			pause *= 2;
-		if (!told && now_us() - start > (int64_t)END_LIMIT_MS * 1000) {
-			told = true;
-			run_tell_incomplete(run);
-		}
+		if (!told && now_us() - start > (int64_t)END_LIMIT_MS * 1000)
+			told = run_tell_incomplete(run);
 	}
 }

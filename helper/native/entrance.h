@@ -1,7 +1,7 @@
 /*
  * entrance.h: the spawner's lock and its socket.
  *
- * Purpose    One spawner per work dir: the lock's open file description is inherited by every supervisor and by no
+ * Purpose    One spawner per state dir: the lock's open file description is inherited by every supervisor and by no
  *            tool, so that it is free only when every run of an earlier life is gone. The socket lies in a folder
  *            that only root can enter.
  * Rights     Root without CAP_DAC_OVERRIDE: the folder must be root's.

@@ -13,7 +13,6 @@
 
 #include "clock.h"
 #include "drop.h"
-#include "killer.h"
 #include "say.h"
 #include "signals.h"
 
@@ -144,12 +143,3 @@ void child_drain(struct child *child)
 		say("a child can't be told to drain");
 }
 
-void child_kill(const struct child *child)
-{
-	if (child->pid == 0)
-		return;
-	if (child->uid == 0)
-		kill_own(child->pid, SIGKILL);
-	else
-		kill_gateway(child->pid, child->uid);
-}

@@ -31,6 +31,5 @@ void child_died(struct child *child);
 /* Reads what is there. */
 void child_listen(struct child *child);
 void child_drain(struct child *child);
-void child_kill(const struct child *child);
 
 #endif

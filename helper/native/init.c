@@ -9,6 +9,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -102,7 +104,7 @@ static int64_t run_children(void)
 	if (worker->pid == 0) {
 		if (now < worker->next_start_us)
 			next = worker->next_start_us;
-		else if (init_way_is_clear(&init.killers, gateway->pid))
+		else if (init_way_is_clear(&init.killers))
 			child_start(worker);
 		else
 			next = now + AGAIN_US;
@@ -111,15 +113,23 @@ static int64_t run_children(void)
 		next = worker->started_us + READY_LIMIT_US;
 		if (now >= next) {
 			say("the worker was not ready within 30 seconds");
-			child_kill(worker);
+			kill_own(worker->pid);
+			worker->started_us = now;
 			next = now + READY_LIMIT_US;
 		}
 	}
-	if (gateway->pid == 0 && init.served) {
-		if (now >= gateway->next_start_us)
-			child_start(gateway);
-		else if (next == 0 || gateway->next_start_us < next)
-			next = gateway->next_start_us;
+	if (gateway->pid == 0 && init.served && gateway->program != NULL) {
+		int64_t again = gateway->next_start_us;
+
+		if (now >= again) {
+			again = now + AGAIN_US;
+			if (init_gateway_is_gone(&init.killers, gateway->uid)) {
+				child_start(gateway);
+				again = 0;
+			}
+		}
+		if (again != 0 && (next == 0 || again < next))
+			next = again;
 	}
 	return next;
 }
@@ -133,21 +143,22 @@ static bool stop_children(void)
 	if (init.stage == STOP_GATEWAY) {
 		if (init.gateway.pid != 0 && !late)
 			return false;
-		child_kill(&init.gateway);
 		enter(STOP_WORKER, WORKER_STOP_US);
 		child_drain(&init.worker);
 		late = init.urgent;
 	}
 	if (init.stage == STOP_WORKER) {
+		init_gateway_is_gone(&init.killers, init.gateway.uid);
 		if (init.worker.pid != 0 && !late)
 			return false;
-		child_kill(&init.worker);
+		kill_own(init.worker.pid);
 		init.urgent = false; /* the spawner needs its time to end all runs */
 		enter(STOP_REST, REST_STOP_US);
 		late = false;
 	}
 	if (init.none_left)
 		return true;
+	init_gateway_is_gone(&init.killers, init.gateway.uid);
 	/* Users' processes that came to init because their supervisor and the spawner died too. */
 	leftovers_end(&init.killers, getpid(), now_us() + HARD_BEFORE_US > init.stage_limit_us);
 	if (late) {
@@ -183,7 +194,7 @@ static int serve(void)
 		} else {
 			if (stop_children())
 				return init.exit_status;
-			next = init.stage == STOP_REST ? now_us() + AGAIN_US : init.stage_limit_us;
+			next = init.stage == STOP_GATEWAY ? init.stage_limit_us : now_us() + AGAIN_US;
 		}
 
 		struct pollfd waits[] = {
@@ -237,6 +248,10 @@ int init_main(char **args)
 		return 77;
 	init.worker.node = init.gateway.node = args[2];
 	init.worker.program = args[3];
-	init.gateway.program = args[4];
+	/* The worker alone: its gateway runs elsewhere. */
+	init.gateway.program = strcmp(args[4], "-") == 0 ? NULL : args[4];
+	killer_also_for(init.gateway.uid);
+	if (getenv("RUNNER_WORK_DIR") != NULL)
+		leftovers_work_dir(getenv("RUNNER_WORK_DIR"));
 	return serve();
 }

@@ -6,25 +6,47 @@
 
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "leftovers.h"
 #include "walk.h"
 #include "wire.h"
 
-/* Ends here unless this process is exactly (K, U, 0), with K its own and U a user. */
-static void be_killer_of(uid_t user)
+static uid_t gateway_uid; /* 0 = this process has nothing to do with the gateway */
+
+static bool ids_are(uid_t real, uid_t effective, uid_t saved)
 {
-	uid_t killer = KILLER_UID_FIRST + (uid_t)getpid();
 	uid_t ruid, euid, suid;
 
-	if (user < USER_UID_FIRST || user > USER_UID_LAST)
+	return getresuid(&ruid, &euid, &suid) == 0 && ruid == real && euid == effective && suid == saved;
+}
+
+/* False when the ids can't be taken. Ends here unless this process is then exactly (K, U, 0), with K its own and U a
+ * user. */
+static bool be_killer_of(uid_t user)
+{
+	uid_t killer = KILLER_UID_FIRST + (uid_t)getpid();
+
+	if ((user < USER_UID_FIRST || user > USER_UID_LAST) && (user == 0 || user != gateway_uid))
 		abort();
 	if (setresuid(killer, user, 0) != 0)
-		_exit(1);
-	if (getresuid(&ruid, &euid, &suid) != 0 || ruid != killer || euid != user || suid != 0)
+		return false;
+	if (!ids_are(killer, user, 0))
 		abort();
+	return true;
+}
+
+/* Not by a process of its own, but by this one, which then takes its own ids back or ends. */
+static bool kill_all_from_here(uid_t user)
+{
+	uid_t own, euid, suid;
+
+	if (getresuid(&own, &euid, &suid) != 0 || euid != 0 || suid != 0 || !be_killer_of(user))
+		return false;
+	kill(-1, SIGKILL);
+	if (setresuid(own, 0, 0) != 0 || !ids_are(own, 0, 0))
+		abort();
+	return true;
 }
 
 static void kill_one(pid_t pid)
@@ -37,7 +59,8 @@ static _Noreturn void killer_main(enum killer_job job, uid_t user, pid_t target)
 {
 	/* A killer that is starved must not hold the connection, the pipes or the lock meanwhile. */
 	close_range(3, ~0U, 0);
-	be_killer_of(user);
+	if (!be_killer_of(user))
+		_exit(1);
 	switch (job) {
 	case KILLER_TERM_GROUP:
 		if (target > 1)
@@ -77,8 +100,9 @@ bool killers_start(struct killers *killers, enum killer_job job, uid_t user, pid
 
 		if (pid == 0)
 			killer_main(job, user, target);
+		/* Without a process to be had, a run that took them all could never be ended. */
 		if (pid < 0)
-			return false;
+			return (job == KILLER_WALK || job == KILLER_ALL) && kill_all_from_here(user);
 		killers->live[i] = pid;
 		return true;
 	}
@@ -105,25 +129,13 @@ bool killers_at_work(const struct killers *killers)
 	return false;
 }
 
-void kill_own(pid_t pid, int signal)
+void killer_also_for(uid_t gateway)
 {
-	if (pid > 1)
-		kill(pid, signal);
+	gateway_uid = gateway;
 }
 
-void kill_gateway(pid_t pid, uid_t gateway)
+void kill_own(pid_t pid)
 {
-	if (pid <= 1 || gateway == 0)
-		return;
-
-	pid_t child = fork();
-
-	if (child == 0) {
-		close_range(3, ~0U, 0);
-		if (setresuid(gateway, gateway, gateway) == 0)
-			kill(pid, SIGKILL);
-		_exit(0);
-	}
-	if (child > 0)
-		waitpid(child, NULL, 0);
+	if (pid > 1)
+		kill(pid, SIGKILL);
 }

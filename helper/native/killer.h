@@ -10,9 +10,12 @@
  *            Why a child and not the caller itself for a moment: whoever has U as effective uid may be put on
  *            SCHED_IDLE by processes of U, for good, and a bomb would then starve it. A starved killer is
  *            replaced; a supervisor that never has that uid can't be starved.
+ *            Only when no process can be had for it (a pids limit that this very run fills) does the caller itself
+ *            take those ids, for the one call that ends everything of U.
+ *            In the same way (K, G, 0), with G the gateway's uid, reaches what runs as the gateway.
  * Rights     In: uid 0 with CAP_SETUID. A killer that is not exactly (K, U, 0) aborts before it signals:
  *            kill(-1) as root would end the machine.
- * Used by    ending.c, end-uid.c, spawner.c, init.
+ * Used by    ending.c, run.c, end-uid.c, leftovers.c, spawner.c, init.
  * Fails      by doing nothing: a killer that could not start is made up for by the next pass.
  */
 #ifndef KILLER_H
@@ -36,14 +39,14 @@ struct killers {
 	pid_t live[KILLERS_MAX];
 };
 
-/* True when a killer was started. With KILLERS_MAX alive none is started. */
+/* True when the job is under way or done. With KILLERS_MAX alive nothing is done. */
 bool killers_start(struct killers *killers, enum killer_job job, uid_t user, pid_t target);
 /* Takes a reaped pid off the list; false when it was no killer. */
 bool killers_took(struct killers *killers, pid_t reaped);
 bool killers_at_work(const struct killers *killers);
 
-/* For init alone: a signal to root's own child, and SIGKILL to a child that runs as the gateway. */
-void kill_own(pid_t pid, int signal);
-void kill_gateway(pid_t pid, uid_t gateway);
+/* For init alone: the gateway's uid counts as a user's from here on; and SIGKILL to root's own child. */
+void killer_also_for(uid_t gateway);
+void kill_own(pid_t pid);
 
 #endif

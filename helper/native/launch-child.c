@@ -25,8 +25,8 @@
 #define TOOL_NICE 10
 
 /* The service comes first: the tool dies before it when memory runs out, and waits for it when processors do, so that
- * a supervisor and its killers get their turn among thousands of busy processes. Giving up rank needs no capability,
- * and taking it back would need one. */
+ * a supervisor and its killers get their turn among thousands of busy processes. Neither needs a
+ * capability. The rank can't be taken back; the score can, by a tool that means harm, and then it is one among equals. */
 static int give_way(void)
 {
 	int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);

@@ -6,7 +6,7 @@
  *              spawner <socket path> <lock path>
  *              peercred                        (descriptor 3 is a connection)
  * Rights     As started: root with CAP_CHOWN, CAP_SETGID, CAP_SETUID; peercred needs none.
- * Called by  bin/workspace-runner (init), worker/ (spawner, peercred).
+ * Called by  deploy/cli.ts (init), worker/ (spawner, peercred).
  * Fails      with exit status 64 and one sentence for an unknown mode.
  */
 #include <string.h>

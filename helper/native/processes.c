@@ -65,13 +65,16 @@ bool process_read(pid_t pid, struct process *process)
 	status[n] = 0;
 
 	const char *state = field(status, "\nState:\t"), *parent = field(status, "\nPPid:\t");
-	const char *ids = field(status, "\nUid:\t");
-	const char *threads = field(status, "\nThreads:\t");
-	int ppid, count = 0;
+	const char *ids = field(status, "\nUid:\t"), *threads = field(status, "\nThreads:\t");
+	int ppid, count;
 
-	if (state == NULL || parent == NULL || ids == NULL || threads == NULL || sscanf(threads, "%d", &count) != 1 || sscanf(parent, "%d", &ppid) != 1 ||
+	if (state == NULL || parent == NULL || ids == NULL || threads == NULL)
+		return false;
+	if (sscanf(threads, "%d", &count) != 1 || sscanf(parent, "%d", &ppid) != 1 ||
 	    sscanf(ids, "%u %u %u %u", &process->real, &process->effective, &process->saved, &process->file) != 4)
 		return false;
+	process->name[0] = 0;
+	sscanf(status, "Name:\t%15s", process->name);
 	process->pid = pid;
 	process->parent = ppid;
 	process->zombie = (*state == 'Z' || *state == 'X') && count <= 1;

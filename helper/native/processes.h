@@ -17,6 +17,7 @@ struct process {
 	pid_t pid;
 	pid_t parent;
 	uid_t real, effective, saved, file;
+	char name[16]; /* the process's own choice */
 	bool zombie; /* and no thread of it lives on */
 };
 

@@ -7,7 +7,7 @@
  *            has enough does not.
  * Rights     None.
  * Used by    run.c.
- * Fails      by relay_send() saying that nobody listens any more.
+ * Fails      by dropping everything once nobody listens any more.
  */
 #ifndef RELAY_H
 #define RELAY_H

@@ -153,19 +153,20 @@ static void exit_body(uint8_t body[EXIT_BODY])
 	put_u32(body + 12, signal);
 	put_u64(body + 16, run.max_resident);
 	put_u64(body + 24, run.cpu_us);
-	put_u64(body + 32, (uint64_t)(now_us() - run.started_us));
+	put_u64(body + 32, (uint64_t)((run.ended_us != 0 ? run.ended_us : now_us()) - run.started_us));
 }
 
-void run_tell_incomplete(struct run *told)
+bool run_tell_incomplete(struct run *told)
 {
 	uint8_t body[EXIT_BODY];
 
 	relay_send(&told->relay, true);
 	if (relay_sending(&told->relay))
-		return; /* a stalled worker: its own deadline tells it as much */
+		return false;
 	exit_body(body);
 	relay_control(&told->relay, MSG_INCOMPLETE, body);
 	relay_send(&told->relay, true);
+	return true;
 }
 
 /* What the run left in the pipes, then MSG_EXIT, in as few writes as the worker's reading allows. */
@@ -222,6 +223,7 @@ _Noreturn void run_serve(int connection, int life, struct plan plan)
 		ending_kill(&run);
 	}
 	/* Nothing of the run is left from here on. */
+	run.ended_us = now_us();
 	failed = run.reason == END_EXITED ? launch_failure(&run.launch, run.leader_status, &error) : 0;
 	if (failed != 0) {
 		message_send_failed(connection, failed, error);

@@ -29,6 +29,7 @@ struct run {
 	int life;     /* the spawner's */
 
 	int64_t started_us;
+	int64_t ended_us; /* nothing was left; 0 = not yet */
 	uint32_t reason; /* 0 while it runs, then END_* */
 	bool listened;   /* false: the connection is closed or broke the protocol */
 	bool leader_gone;
@@ -41,6 +42,7 @@ struct run {
 };
 
 _Noreturn void run_serve(int connection, int life, struct plan plan);
-void run_tell_incomplete(struct run *run);
+/* False when the worker takes nothing just now: to be tried again. */
+bool run_tell_incomplete(struct run *run);
 
 #endif

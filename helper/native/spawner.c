@@ -72,6 +72,19 @@ static _Noreturn void be_supervisor(int connection)
 	supervisor_main(connection, spawner.life_read);
 }
 
+/* With what came already read, so that closing does not throw the answer away. */
+static void refuse_fork(int connection, int error)
+{
+	static char ignored[65536];
+
+	message_send_failed(connection, STEP_FORK, error);
+	shutdown(connection, SHUT_WR);
+	for (int i = 0; i < PLAN_MAX / (int)sizeof ignored + 1; i++) {
+		if (recv(connection, ignored, sizeof ignored, MSG_DONTWAIT) <= 0)
+			break;
+	}
+}
+
 static void accept_one(void)
 {
 	int connection = accept4(spawner.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -93,7 +106,7 @@ static void accept_one(void)
 	if (pid > 0)
 		supervisors.pid[supervisors.count++] = pid;
 	else
-		message_send_failed(connection, STEP_FORK, errno);
+		refuse_fork(connection, errno);
 	close(connection);
 }
 

@@ -1,5 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -32,6 +41,12 @@ if ('${name}' === 'worker') {
   }
   setTimeout(() => channel.write('R'), 100);
 }
+if ('${name}' === 'gateway' && env.STRAY) {
+  // What a taken gateway would leave behind.
+  const stray = require('node:child_process').spawn('/bin/sh', ['-c', env.STRAY], { detached: true, stdio: 'ignore' });
+  stray.unref();
+  say({ stray: true });
+}
 setInterval(() => undefined, 1000);
 `;
 
@@ -61,14 +76,14 @@ class Init {
   readonly exit: Promise<number | null>;
   readonly #unshare: ChildProcess;
 
-  constructor(env: Record<string, string> = {}, rights: readonly string[] = production) {
+  constructor(env: Record<string, string> = {}, rights: readonly string[] = production, front = 'gateway.cjs') {
     const args = [
       'init',
       `${gateway}`,
       `${gateway}`,
       join(folder, 'node'),
       join(folder, 'worker.cjs'),
-      join(folder, 'gateway.cjs'),
+      front === '-' ? front : join(folder, front),
     ];
     this.#unshare = spawn('unshare', ['--pid', '--fork', '--mount-proc', '--kill-child', ...rights, native, ...args], {
       env: {
@@ -93,6 +108,11 @@ class Init {
       this.log += text;
     });
     this.exit = new Promise((resolve) => this.#unshare.once('exit', resolve));
+  }
+
+  /** What runs beneath init, as the host counts. */
+  all(): ReturnType<typeof treeOf> {
+    return treeOf(this.#unshare.pid ?? 0).filter(({ state }) => state !== 'Z');
   }
 
   /** As the host counts. */
@@ -189,6 +209,45 @@ test.each(['worker', 'gateway'] as const)('a dead %s is started again, the other
   expect(await init.exit).toBe(0);
 });
 
+const strays = (init: Init) =>
+  init.all().filter(({ uids, command }) => uids[0] === gateway && !command.includes('cjs'));
+
+test('what a gateway started does not outlive it: it could stand in for the next one', async () => {
+  const init = new Init({ STRAY: 'sleep 1300 & sleep 1300' });
+  await eventually('the strays', () => strays(init).length === 3);
+  const first = strays(init).map(({ pid }) => pid);
+  process.kill(init.pids('gateway')[0] ?? 0, 'SIGKILL');
+  await init.heard('gateway', 3); // the first one, its stray's word, the second one
+  expect(init.all().filter(({ pid }) => first.includes(pid))).toEqual([]);
+  init.signal('SIGTERM');
+  expect(await init.exit).toBe(0);
+  expect(init.all()).toEqual([]);
+});
+
+test('what stops everything of the gateway\u2019s uid, over and over, does not stop init', async () => {
+  const init = new Init({ STRAY: 'while :; do kill -STOP -1; done' });
+  await eventually('the gateway stands still', () => {
+    const [pid] = init.pids('gateway');
+    return init.all().some((one) => one.pid === pid && one.state === 'T');
+  });
+  const start = performance.now();
+  init.signal('SIGTERM');
+  expect(await init.exit).toBe(0);
+  expect(performance.now() - start).toBeLessThan(6_500);
+  expect(init.all()).toEqual([]);
+});
+
+test('a worker alone has no gateway started beside it', async () => {
+  const init = new Init({}, production, '-');
+  await init.heard('worker');
+  process.kill(init.pids('worker')[0] ?? 0, 'SIGKILL');
+  await init.heard('worker', 2);
+  expect(init.said.filter(({ from }) => from === 'gateway')).toEqual([]);
+  expect(init.all().filter(({ uids }) => uids[0] === gateway)).toEqual([]);
+  init.signal('SIGTERM');
+  expect(await init.exit).toBe(0);
+});
+
 test.each(['worker', 'gateway'] as const)('a %s that says its configuration is wrong stops all', async (name) => {
   const init = new Init({ MISCONFIGURED: name });
   expect(await init.exit).toBe(78);
@@ -208,7 +267,15 @@ test.each(['daemons', 'chains'])('what a dead worker left (%s) is gone before th
   await noneLeft(uid);
 });
 
-test('an earlier life\u2019s processes are ended at start', async () => {
+test('an earlier life\u2019s processes are ended at start; those of a uid without a space are somebody else\u2019s', async () => {
+  const other = uid + 1;
+  mkdirSync(join(folder, `u${uid}`));
+  chownSync(join(folder, `u${uid}`), uid, uid);
+  const stranger = spawn('setpriv', [`--reuid=${other}`, `--regid=${other}`, '--clear-groups', attack, 'daemons'], {
+    stdio: 'ignore',
+    detached: true,
+  });
+  await eventually('the stranger', () => left(other).length === 9);
   const early = spawn('setpriv', [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', attack, 'daemons'], {
     stdio: 'ignore',
     detached: true,
@@ -225,13 +292,17 @@ test('an earlier life\u2019s processes are ended at start', async () => {
   ];
   const started = spawn(production[0], [...production.slice(1), native, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, RUNNER_WORK_DIR: folder },
   });
   const gone = new Promise((resolve) => started.once('exit', resolve));
   await new Promise((resolve) => started.stdout?.once('data', resolve));
   expect(left(uid).filter((line) => !line.startsWith('Z'))).toEqual([]);
+  expect(left(other).length).toBe(9);
   started.kill('SIGTERM');
   expect(await gone).toBe(0);
   early.kill('SIGKILL');
+  stranger.kill('SIGKILL');
+  for (const { pid } of processesOf(other)) process.kill(pid, 'SIGKILL');
 });
 
 test('other signals do nothing, and its own death ends its children', async () => {
