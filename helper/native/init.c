@@ -5,26 +5,22 @@
 #include "init.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "init-child.h"
 #include "init-rights.h"
+#include "init-start.h"
 #include "init-way.h"
 #include "killer.h"
 #include "leftovers.h"
 #include "say.h"
-#include "signals.h"
 
 #define EX_CONFIG 78
 #define READY_LIMIT_US 30000000
@@ -215,24 +211,6 @@ static int serve(void)
 	}
 }
 
-static bool prepare(void)
-{
-	sigset_t watched;
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	if (signals_block_all() != 0 || signals_reset_all() != 0 || null < 0 || dup2(null, STDIN_FILENO) < 0 ||
-	    fcntl(STDOUT_FILENO, F_GETFD) < 0 || fcntl(STDERR_FILENO, F_GETFD) < 0 || close_range(3, ~0U, 0) != 0 ||
-	    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
-		return false;
-	umask(077);
-	sigemptyset(&watched);
-	sigaddset(&watched, SIGCHLD);
-	sigaddset(&watched, SIGTERM);
-	sigaddset(&watched, SIGINT);
-	init.signals = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
-	return init.signals >= 0;
-}
-
 int init_main(char **args)
 {
 	say_as("init");
@@ -240,7 +218,8 @@ int init_main(char **args)
 		say("the gateway's uid and gid must be numbers outside the users' range, and not root's");
 		return 64;
 	}
-	if (!prepare()) {
+	init.signals = init_prepare();
+	if (init.signals < 0) {
 		say_errno("this process can't be prepared", errno);
 		return 1;
 	}
