@@ -26,15 +26,18 @@ export const checkoutDefaults = (root: string, environment: Environment): Enviro
   };
 };
 
-/** The first lines that `npm start` says: where the service is, and a request to paste. */
+/**
+ * The first lines that `npm start` says: where the service is, and a request to paste.
+ * @param environment as the operator gave it
+ */
 export const announceCheckout = (root: string, environment: Environment): string => {
-  const given = process.env['RUNNER_TOKEN_FILE'] ? '$(cat "$RUNNER_TOKEN_FILE")' : '$RUNNER_TOKEN';
-  const token = hasToken(process.env) ? given : `$(cat ${tokenFile(root)})`;
+  const given = environment['RUNNER_TOKEN_FILE'] ? '$(cat "$RUNNER_TOKEN_FILE")' : '$RUNNER_TOKEN';
+  const token = hasToken(environment) ? given : `$(cat ${tokenFile(root)})`;
   const { host = '127.0.0.1', port } = settingsTable.RUNNER_ADDR.schema.parse(
     environment['RUNNER_ADDR'] || settingsTable.RUNNER_ADDR.default,
   );
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  return `workspace-runner: serving on ${url}${hasToken(process.env) ? '' : `; the token it made is in ${tokenFile(root)}`}
+  return `workspace-runner: serving on ${url}${hasToken(environment) ? '' : `; the token it made is in ${tokenFile(root)}`}
 workspace-runner: a first request, once it says "listening":
 
   curl -sS ${url}/v1/exec -H "Authorization: Bearer ${token}" \\

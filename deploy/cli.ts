@@ -34,7 +34,7 @@ const start = (part: 'start' | 'worker' | 'gateway', fromCheckout: boolean): voi
   const root = fileURLToPath(new URL('../..', import.meta.url));
   const environment = fromCheckout ? checkoutDefaults(root, process.env) : process.env;
   const launch = prepareStart(part, environment, (sentence) => process.stderr.write(`workspace-runner: ${sentence}\n`));
-  if (fromCheckout) process.stderr.write(announceCheckout(root, environment));
+  if (fromCheckout) process.stderr.write(announceCheckout(root, process.env));
   if (process.execve === undefined) throw new SettingsError(['Node.js 24 or newer is needed.']);
   process.execve(launch.program, launch.args, launch.environment);
 };

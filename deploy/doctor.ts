@@ -1,11 +1,11 @@
 /**
  * Purpose: `workspace-runner doctor`: what is in force on this machine, what is wrong, and how to mend it.
- * Rights: only looks. Run it as the service would be run.
+ * Rights: only looks, and asks tools for their version as the gateway's user. Run it as the service would be run.
  * Called by: cli.ts.
  * Fails: never; what it can't look at is a finding.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, lstatSync, readFileSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { readSettings, type SettingName, settingsTable } from '../protocol/settings.ts';
 import { hostProblems, readHost } from './host.ts';
@@ -57,27 +57,54 @@ const folder = (name: string, path: string, mode: number): Finding => {
   return ok(`${name}: root’s, 0${mode.toString(8)}`);
 };
 
-const tool = (name: string, path: string | undefined): Finding => {
+/** What of a path, from its end up to the root, somebody else than root could change; undefined if nothing. */
+const changeableByOthers = (path: string): string | undefined => {
+  for (let level = path; ; level = dirname(level)) {
+    const found = lstatSync(level);
+    if (found.uid !== 0 || (found.mode & 0o022) !== 0) return level;
+    if (level === '/') return undefined;
+  }
+};
+
+/** The work dir is of no use when a user can't pass what lies above it. */
+const passable = (path: string): Finding[] => {
+  for (let level = dirname(path); level !== '/'; level = dirname(level)) {
+    const found = statSync(level, { throwIfNoEntry: false });
+    if (found && (found.mode & 0o001) === 0)
+      return [wrong(`RUNNER_WORK_DIR: users cannot pass ${level}: give it mode 0711 or 0755`)];
+  }
+  return [];
+};
+
+/** As the gateway's user: a tool that somebody tampered with must not get root by being asked for its version. */
+const tool = (name: string, path: string | undefined, ids: { readonly uid: number; readonly gid: number }): Finding => {
   const places = path === undefined ? ['/usr/local/bin', '/usr/bin', '/bin'].map((place) => join(place, name)) : [path];
   const found = places.find((place) => existsSync(place));
   if (found === undefined) return warn(`${name}: not found; calling it is answered exec_failed`);
-  const said = spawnSync(found, ['--version'], { timeout: 5_000, encoding: 'utf8', env: {} }).stdout?.split('\n')[0];
+  const changeable = changeableByOthers(realpathSync(found));
+  if (changeable !== undefined)
+    return wrong(`${name}: ${changeable} can be changed by others than root: make it root’s, writable by root alone`);
+  const rights = process.getuid?.() === 0 ? ids : {};
+  const options = { timeout: 5_000, encoding: 'utf8', env: {}, cwd: '/', ...rights } as const;
+  const said = spawnSync(found, ['--version'], options).stdout?.split('\n')[0];
   return ok(`${name}: ${said || 'found, tells no version'}`);
 };
 
 const settings = (environment: NodeJS.ProcessEnv): Finding[] => {
   try {
     const values = readSettings(environment, Object.keys(settingsTable) as SettingName[]);
+    const ids = { uid: values.RUNNER_GATEWAY_UID, gid: values.RUNNER_GATEWAY_GID };
     const stateDir = values.RUNNER_STATE_DIR ?? join(values.RUNNER_WORK_DIR, '.runner');
     return [
       ok('all settings are valid'),
+      ...passable(values.RUNNER_WORK_DIR),
       folder('RUNNER_WORK_DIR', values.RUNNER_WORK_DIR, 0o711),
       folder('RUNNER_STATE_DIR', stateDir, 0o700),
       folder('the folder of RUNNER_SOCKET', dirname(values.RUNNER_SOCKET), 0o750),
-      tool('git', values.RUNNER_GIT),
-      tool('glab', values.RUNNER_GLAB),
-      tool('evo-workflow', values.RUNNER_EVO_WORKFLOW),
-      ...Array.from(values.RUNNER_TOOLS, ([name, path]) => tool(name, path)),
+      tool('git', values.RUNNER_GIT, ids),
+      tool('glab', values.RUNNER_GLAB, ids),
+      tool('evo-workflow', values.RUNNER_EVO_WORKFLOW, ids),
+      ...Array.from(values.RUNNER_TOOLS, ([name, path]) => tool(name, path, ids)),
       ok(`a run may take ${values.RUNNER_EXEC_TIMEOUT_SEC} s`),
     ];
   } catch (error) {

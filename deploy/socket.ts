@@ -10,7 +10,8 @@ const inUse = (socket: string): boolean =>
 
 const canHold = (folder: string): boolean => {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o750 });
+    mkdirSync(dirname(folder), { recursive: true, mode: 0o755 });
+    if (!existsSync(folder)) mkdirSync(folder, { mode: 0o750 });
     accessSync(folder, constants.W_OK | constants.X_OK);
     return true;
   } catch {

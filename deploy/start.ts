@@ -47,7 +47,7 @@ const unknownSettings = (environment: Environment): string[] =>
   Object.keys(environment).filter(
     (name) =>
       name.startsWith('RUNNER_') &&
-      !(name in settingsTable) &&
+      !Object.hasOwn(settingsTable, name) &&
       !secretNames.some((secret) => name === secret || name === `${secret}_FILE`),
   );
 
@@ -55,7 +55,7 @@ const unknownSettings = (environment: Environment): string[] =>
 const serviceEnvironment = (environment: Environment): Record<string, string> => {
   const passed: Record<string, string> = { PATH: environment['PATH'] ?? '/usr/local/bin:/usr/bin:/bin' };
   for (const [name, value] of Object.entries(environment)) {
-    const wanted = name in settingsTable || name === 'LANG' || name === 'TZ';
+    const wanted = Object.hasOwn(settingsTable, name) || name === 'LANG' || name === 'TZ';
     if (wanted && value !== undefined && value !== '') passed[name] = value;
   }
   for (const name of secretNames) {

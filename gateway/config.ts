@@ -28,8 +28,8 @@ const validToken = (value: string | undefined): string | undefined =>
   value !== undefined && value.length >= tokenLengthMin ? value : undefined;
 
 /**
- * Reads the settings and takes the tokens out of the environment, so that nothing started or dumped later
- * carries them.
+ * Reads the settings and takes the tokens out of the environment, so that nothing started later inherits them.
+ * /proc/<pid>/environ still shows them, to root and to the gateway's own uid, which have this process's memory anyway.
  * @throws SettingsError naming every bad variable
  */
 export const takeConfig = (environment: Record<string, string | undefined>): Config => {

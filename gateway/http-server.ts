@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
+import type { AuditQueue } from '../protocol/audit.ts';
 import type { ErrorCode } from '../protocol/errors.ts';
 import {
   connectionsMax,
@@ -10,7 +11,6 @@ import {
   requestTimeoutMs,
 } from '../protocol/limits.ts';
 import { errorAnswer, rawAnswer } from './answer.ts';
-import type { Audit } from './audit.ts';
 import { type Authentication, headerValues } from './auth.ts';
 import type { Connections } from './connections.ts';
 import { StartError } from './start-error.ts';
@@ -19,7 +19,7 @@ import { StartError } from './start-error.ts';
 export interface HttpServerParts {
   readonly authentication: Authentication;
   readonly connections: Connections;
-  readonly audit: Audit;
+  readonly audit: AuditQueue;
   /** True when GET /healthz is to say so. */
   readonly healthy: () => boolean;
 }

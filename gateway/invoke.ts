@@ -1,18 +1,18 @@
 import type { Logger } from 'pino';
+import type { AuditQueue } from '../protocol/audit.ts';
 import { type ErrorCode, errorRow, Refusal } from '../protocol/errors.ts';
 import { killLimitMs, linkSlackMs, termGraceMs } from '../protocol/limits.ts';
 import { commonErrors, type Operation, type TimeLimits } from '../protocol/operation.ts';
 import { mintOperationId } from '../protocol/operation-id.ts';
 import type { OperationName } from '../protocol/operations/index.ts';
 import { type Answer, errorAnswer, resultAnswer } from './answer.ts';
-import type { Audit } from './audit.ts';
 import type { CallOutcome } from './call.ts';
 import type { WorkerLink } from './worker-link.ts';
 
 /** What an invocation needs. */
 export interface InvokeParts {
   readonly link: WorkerLink;
-  readonly audit: Audit;
+  readonly audit: AuditQueue;
   readonly log: Logger;
   readonly stage: { readonly draining: boolean };
   /** When an operation's outcome counts as unknown, ms. */

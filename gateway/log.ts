@@ -24,14 +24,3 @@ export const openLog = (level: string, descriptor = 2): Log => {
     },
   };
 };
-
-/**
- * What may be logged of something unforeseen: its type, its code and where in the program it came from. Never its
- * message, which may quote the request.
- */
-export const faultOf = (error: unknown): { type: string; code?: string; stack: string } => {
-  if (!(error instanceof Error)) return { type: typeof error, stack: '' };
-  const { code } = error as NodeJS.ErrnoException;
-  const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
-  return { type: error.name, ...(typeof code === 'string' ? { code } : {}), stack: frames.join('\n') };
-};

@@ -1,7 +1,8 @@
+import { faultOf } from '../protocol/fault.ts';
 import { drainLimitMs, responseStallMs } from '../protocol/limits.ts';
 import { operations } from '../protocol/operations/index.ts';
 import { SettingsError } from '../protocol/settings.ts';
-import { Audit } from './audit.ts';
+import { openAudit } from './audit.ts';
 import { Authentication } from './auth.ts';
 import { takeConfig } from './config.ts';
 import { Connections } from './connections.ts';
@@ -9,7 +10,7 @@ import { drain } from './drain.ts';
 import { listen } from './http-server.ts';
 import { InitChannel } from './init-channel.ts';
 import { deadlinesFor } from './invoke.ts';
-import { faultOf, openLog } from './log.ts';
+import { openLog } from './log.ts';
 import { makeServer } from './routes.ts';
 import { StartError } from './start-error.ts';
 import { proveUnprivileged } from './unprivileged.ts';
@@ -40,7 +41,7 @@ const run = async (): Promise<void> => {
   process.on('unhandledRejection', fail);
 
   const stage = { draining: false };
-  const audit = new Audit(log, () => {
+  const audit = openAudit(log, () => {
     log.fatal('the reader of the audit is gone: the gateway stops');
     stop(1);
   });
@@ -70,6 +71,8 @@ const run = async (): Promise<void> => {
   };
   process.on('SIGTERM', () => stop(0));
   process.on('SIGINT', () => stop(0));
+  // Ctrl-\ goes to the whole process group. Init does not end by it, and would start what did.
+  process.on('SIGQUIT', () => log.debug('SIGQUIT is ignored'));
   process.on('SIGHUP', () => log.debug('SIGHUP is ignored'));
 
   log.info({ address: await listen(server, settings.RUNNER_ADDR) }, 'listening');

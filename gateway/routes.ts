@@ -1,10 +1,10 @@
 import type { Server } from 'node:http';
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
+import { faultOf } from '../protocol/fault.ts';
 import type { Operation } from '../protocol/operation.ts';
 import { type OperationName, operationNames } from '../protocol/operations/index.ts';
 import { errorAnswer } from './answer.ts';
 import { answerClientError, type HttpServerParts, type HttpTimeouts, makeHttpServer } from './http-server.ts';
-import { faultOf } from './log.ts';
 import { type ServeParts, serveOperation } from './serve-operation.ts';
 
 /** What the HTTP side is made of. */

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { auditStatusOf } from '../protocol/audit.ts';
 import { check } from '../protocol/check.ts';
 import { Refusal } from '../protocol/errors.ts';
+import { faultOf } from '../protocol/fault.ts';
 import type { Operation } from '../protocol/operation.ts';
 import type { OperationName } from '../protocol/operations/index.ts';
 import { userNumber } from '../protocol/values.ts';
@@ -9,7 +10,6 @@ import { type Answer, errorAnswer } from './answer.ts';
 import { fieldsOf, readBody } from './body.ts';
 import type { Connections } from './connections.ts';
 import { type InvokeParts, invoke } from './invoke.ts';
-import { faultOf } from './log.ts';
 
 /** What the routes of the operation table need. */
 export interface ServeParts extends InvokeParts {
@@ -47,7 +47,7 @@ export const serveOperation = async (
     const body = await readBody(request, response, parts.bodyBytesMax);
     // The client is gone before it asked for anything: there is nobody to answer and nothing to audit.
     if (body === undefined) return;
-    const fields = fieldsOf(body);
+    const fields = fieldsOf(body, row.params.shape);
     user = userOf(fields);
     answer = await invoke(parts, { name, row, params: check(row.params, fields), user, started });
   } catch (error) {

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import type { AuditQueue, LinkLoss } from '../protocol/audit.ts';
 import type { MessageOf, Outcome } from '../protocol/envelope.ts';
+import { faultOf } from '../protocol/fault.ts';
 import type { OperationName } from '../protocol/operations/index.ts';
-import type { Audit } from './audit.ts';
 import { Call, type CallOutcome } from './call.ts';
-import { faultOf } from './log.ts';
-import { type LossReason, WorkerSocket } from './worker-socket.ts';
+import { WorkerSocket } from './worker-socket.ts';
 
 const retryDelayMinMs = 50;
 const retryDelayMaxMs = 1_000;
@@ -14,7 +14,7 @@ const retryDelayMaxMs = 1_000;
 export interface WorkerLinkParts {
   readonly socketPath: string;
   readonly outputBytesMax: number;
-  readonly audit: Audit;
+  readonly audit: AuditQueue;
   readonly log: Logger;
   /** Monotonic, ms. */
   readonly clock?: () => number;
@@ -122,7 +122,7 @@ export class WorkerLink {
     for (const resolve of this.#awaitingReady.splice(0)) resolve();
   }
 
-  #down(reason: LossReason, cause: Error | undefined): void {
+  #down(reason: LinkLoss, cause: Error | undefined): void {
     const { audit, log } = this.#parts;
     const upMs = this.#upSince === undefined ? undefined : Math.round(this.#clock() - this.#upSince);
     this.#upSince = undefined;

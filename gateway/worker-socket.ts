@@ -1,8 +1,6 @@
 import { connect, type Socket } from 'node:net';
+import type { LinkLoss } from '../protocol/audit.ts';
 import { Connection, type ConnectionEvents } from '../protocol/connection.ts';
-
-/** Why a link ended: a message that breaks the protocol, nothing heard for too long, or the socket itself. */
-export type LossReason = 'protocol' | 'silence' | 'closed';
 
 /** Bytes that may wait for the worker before new requests are refused. */
 const backlogBytesMax = 8 * 1024 * 1024;
@@ -15,7 +13,7 @@ export class WorkerSocket {
   readonly connection: Connection;
   readonly #socket: Socket;
   readonly #timer: NodeJS.Timeout;
-  readonly #lost: (reason: LossReason, cause?: Error) => void;
+  readonly #lost: (reason: LinkLoss, cause?: Error) => void;
   #over = false;
 
   /**
@@ -27,7 +25,7 @@ export class WorkerSocket {
     path: string,
     instance: string,
     events: ConnectionEvents,
-    lost: (reason: LossReason, cause?: Error) => void,
+    lost: (reason: LinkLoss, cause?: Error) => void,
     clock: () => number,
   ) {
     this.#lost = lost;
@@ -59,14 +57,14 @@ export class WorkerSocket {
     this.#socket.destroy();
   }
 
-  #end(reason: LossReason, cause?: Error): void {
+  #end(reason: LinkLoss, cause?: Error): void {
     if (this.#over) return;
     this.close();
     this.#lost(reason, cause);
   }
 
   /** Whatever goes wrong while a message is taken in ends the link: its other messages can't be trusted either. */
-  #guard(reason: LossReason, act: () => void): void {
+  #guard(reason: LinkLoss, act: () => void): void {
     try {
       act();
     } catch (error) {

@@ -7,7 +7,7 @@ export type AuditAction = 'exec' | 'auth.denied' | 'link.lost' | 'worker.started
 /** How it came out. `denied`: refused before any effect; `uncertain`: see the specification's 30. */
 export type AuditStatus = 'ok' | 'denied' | 'timeout' | 'error' | 'busy' | 'uncertain';
 
-/** Why a link was given up. */
+/** Why a link was given up: a message that breaks the protocol, nothing heard for too long, or the socket itself. */
 export type LinkLoss = 'protocol' | 'silence' | 'closed';
 
 /** Why the worker ended a run that the gateway no longer waits for. */
@@ -53,6 +53,19 @@ export const auditStatusOf = (code: ErrorCode): AuditStatus => {
 /** Writes bytes and says how many of them went out; a plain fs.write. */
 export type WriteBytes = (bytes: Uint8Array, done: (error: Error | null, written: number) => void) => void;
 
+/**
+ * True for lines about what did no work: no effect began, so that their number is the callers' alone to choose,
+ * or the peer's, who can lose a link as often as it likes.
+ */
+const isAboutNoWork = ({ action, status, reason }: AuditRecord): boolean =>
+  action === 'link.lost' || status === 'denied' || status === 'busy' || reason === 'worker_unavailable';
+
+/** No line at all is taken in at this, bytes: whatever was misjudged above, memory has an end. */
+const hardBytesMax = 2 * auditQueueBytesMax;
+
+/** Between two words about dropped lines, ms. */
+const droppedIntervalMs = 10_000;
+
 /** Longest batch of lines in one write, bytes: PIPE_BUF, so that the lines of two processes never mix (pipe(7)). */
 const atomicWriteBytes = 4096;
 
@@ -63,17 +76,24 @@ const atomicWriteBytes = 4096;
 export class AuditQueue {
   readonly #write: WriteBytes;
   readonly #closed: (error: Error) => void;
+  readonly #tellDropped: (count: number) => void;
   readonly #lines: Buffer[] = [];
   #bytes = 0;
   #dropped = 0;
+  #droppedTold = 0;
+  #toldAt = Number.NEGATIVE_INFINITY;
   #writing = false;
   #broken = false;
   #idle: (() => void)[] = [];
 
-  /** @param closed told when the reader is gone for good: a service that can't be audited stops */
-  constructor(write: WriteBytes, closed: (error: Error) => void) {
+  /**
+   * @param closed told when the reader is gone for good: a service that can't be audited stops
+   * @param dropped told how many lines found no room since it was told last, at most every 10 s
+   */
+  constructor(write: WriteBytes, closed: (error: Error) => void, dropped: (count: number) => void) {
     this.#write = write;
     this.#closed = closed;
+    this.#tellDropped = dropped;
   }
 
   /** True while there is no room for what new work would have to say. */
@@ -87,26 +107,34 @@ export class AuditQueue {
   }
 
   /**
-   * Adds a line. Work that was let in always finds room (its number is bounded); refusals that come while
-   * the queue is full are counted and dropped, so that a flood of them can't eat memory.
+   * Adds a line. Work that was let in finds room (its number is bounded); refusals and lost links that come
+   * while the queue is full are counted and dropped, so that a flood of them can't eat memory.
    */
   add(record: AuditRecord): void {
     if (this.#broken) return;
-    const droppable = record.status === 'denied' || record.status === 'busy';
+    const droppable = isAboutNoWork(record) || this.#bytes >= hardBytesMax;
     if (this.full && droppable) {
       this.#dropped += 1;
-      return;
-    }
-    const line = Buffer.from(`${JSON.stringify({ time: new Date().toISOString(), ...record })}\n`);
-    this.#lines.push(line);
-    this.#bytes += line.length;
-    if (!this.#writing) this.#next();
+    } else this.#queue(record);
+    const now = performance.now();
+    const untold = this.#dropped - this.#droppedTold;
+    if (untold === 0 || now - this.#toldAt < droppedIntervalMs) return;
+    this.#toldAt = now;
+    this.#droppedTold = this.#dropped;
+    this.#tellDropped(untold);
   }
 
   /** Resolves when all lines have been written, or can't be any more; the caller bounds the wait. */
   async flushed(): Promise<void> {
     if (!this.#writing) return;
     await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  #queue(record: AuditRecord): void {
+    const line = Buffer.from(`${JSON.stringify({ time: new Date().toISOString(), ...record })}\n`);
+    this.#lines.push(line);
+    this.#bytes += line.length;
+    if (!this.#writing) this.#next();
   }
 
   #next(): void {

@@ -17,7 +17,7 @@ export interface Operation {
   /** `mutate`: has an operation id, is never sent twice, can be `uncertain`. `read`: may be repeated once. */
   readonly effect: 'read' | 'mutate';
   /** Checked by both ends; only the worker's run counts, and a failure there means a taken gateway. */
-  readonly params: z.ZodType;
+  readonly params: z.ZodObject;
   /** The worker's reply, without `streams`. */
   readonly result: z.ZodType;
   /** Fields of the answer whose bytes come as events, ahead of the reply; they become text at the gateway. */

@@ -1,3 +1,9 @@
+/**
+ * Purpose: the worker's settings, checked, and what follows from them.
+ * Rights: root; looks whether tools are there, and reads no file.
+ * Called by: main.ts, before anything is made.
+ * Fails: with a SettingsError that names every bad variable and no value.
+ */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { agentTool } from '../protocol/operations/exec.ts';

@@ -12,6 +12,7 @@ import { type AuditQueue, type AuditRecord, auditStatusOf, type StopReason } fro
 import { check } from '../protocol/check.ts';
 import type { MessageOf, Outcome } from '../protocol/envelope.ts';
 import { type ErrorCode, Refusal } from '../protocol/errors.ts';
+import { faultOf } from '../protocol/fault.ts';
 import { ProtocolViolation } from '../protocol/msgpack-check.ts';
 import { commonErrors, type Operation } from '../protocol/operation.ts';
 import { type OperationName, operations, type Params, type Result } from '../protocol/operations/index.ts';
@@ -93,7 +94,7 @@ export class Dispatch {
     if ((operationId !== '') !== (row.effect === 'mutate'))
       throw new ProtocolViolation('an operation id is missing or misplaced');
     if (this.#begun.has(operationId)) throw new ProtocolViolation('an operation id is used again');
-    this.#begun.add(operationId);
+    if (operationId !== '') this.#begun.add(operationId);
     return operationId;
   }
 
@@ -135,7 +136,8 @@ export class Dispatch {
       return outcome;
     } catch (error) {
       const refusal = this.#understood(error, row);
-      if (signal.aborted) finish('error', signal.reason as StopReason);
+      // Cut short since nobody waits: the reason says why. Any other refusal would have been the same without it.
+      if (signal.aborted && refusal.code === 'uncertain') finish('error', signal.reason as StopReason);
       else finish(auditStatusOf(refusal.code), refusal.code);
       return { ok: false, error: refusal.code, ...(refusal.details === undefined ? {} : { details: refusal.details }) };
     }
@@ -151,7 +153,7 @@ export class Dispatch {
 
   #understood(error: unknown, row: Operation): Refusal {
     if (error instanceof Refusal && error.code !== 'bad_request' && mayAnswer(row, error.code)) return error;
-    this.#dependencies.log.error({ err: error }, 'an operation failed in an unforeseen way');
+    this.#dependencies.log.error(faultOf(error), 'an operation failed in an unforeseen way');
     return new Refusal('internal');
   }
 }

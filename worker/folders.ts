@@ -2,19 +2,11 @@
  * Purpose: the worker's own folders: the work dir that holds all spaces, and the state dir.
  * Rights: root; makes or tightens those two folders only.
  * Called by: main.ts, before anything is listened on.
- * Fails: a folder that is not root's own stops the start.
+ * Fails: a folder that is not root's own, or one of the system's, stops the start.
  */
-import { chmodSync, chownSync, lstatSync, mkdirSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { SettingsError } from '../protocol/settings.ts';
-
-const prepare = (variable: string, path: string, mode: number): void => {
-  mkdirSync(path, { recursive: true, mode });
-  const found = lstatSync(path);
-  if (!found.isDirectory() || found.uid !== 0)
-    throw new SettingsError([`${variable} must be a folder that is root’s.`]);
-  chmodSync(path, mode);
-  chownSync(path, 0, 0);
-};
+import { prepareOwnFolder } from './own-folder.ts';
 
 /**
  * 0711 for the work dir: users pass through to their own space and can't list the others.
@@ -22,6 +14,12 @@ const prepare = (variable: string, path: string, mode: number): void => {
  * @throws SettingsError
  */
 export const prepareFolders = (workDir: string, stateDir: string): void => {
-  prepare('RUNNER_WORK_DIR', workDir, 0o711);
-  prepare('RUNNER_STATE_DIR', stateDir, 0o700);
+  const [work, state] = [resolve(workDir), resolve(stateDir)];
+  // Nobody could pass the state dir to the spaces.
+  if (`${work}/`.startsWith(`${state}/`))
+    throw new SettingsError(['RUNNER_STATE_DIR must be another folder than RUNNER_WORK_DIR, and not above it.']);
+  // An operator may keep other things beside the spaces (a volume has its lost+found): what they hold is not looked at.
+  const root = { gid: 0, modeAbove: 0o711, isOurs: () => true };
+  prepareOwnFolder({ ...root, subject: 'RUNNER_WORK_DIR must be', path: work, mode: 0o711 });
+  prepareOwnFolder({ ...root, subject: 'RUNNER_STATE_DIR must be', path: state, mode: 0o700 });
 };

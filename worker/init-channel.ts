@@ -1,3 +1,9 @@
+/**
+ * Purpose: the worker's end of the socket pair to init.
+ * Rights: none of its own; the descriptor is init's.
+ * Called by: main.ts, when everything else is ready.
+ * Fails: closed. When init is gone nobody reaps or restarts, so the worker stops at once.
+ */
 import { Socket } from 'node:net';
 
 /** The descriptor that init hands over, named on the command line. */

@@ -8,7 +8,8 @@ import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { AuditQueue, LinkLoss, StopReason } from '../protocol/audit.ts';
 import { Connection } from '../protocol/connection.ts';
-import type { MessageOf } from '../protocol/envelope.ts';
+import type { MessageOf, Outcome } from '../protocol/envelope.ts';
+import { faultOf } from '../protocol/fault.ts';
 import { creditStallMs } from '../protocol/limits.ts';
 import { ProtocolViolation } from '../protocol/msgpack-check.ts';
 import { operations } from '../protocol/operations/index.ts';
@@ -16,6 +17,10 @@ import type { Dispatch } from './dispatch.ts';
 import { Outputs } from './outputs.ts';
 
 const tickMs = 1_000;
+/** Bytes that may wait for the gateway before nothing more is read from it. */
+const backlogBytesMax = 256 * 1024;
+/** How long what was said has to get out at the end of the link, ms. */
+const lastWordsMs = 200;
 
 interface LinkDependencies {
   readonly instance: string;
@@ -33,7 +38,7 @@ export class Link {
   readonly #closed = Promise.withResolvers<void>();
   readonly #timer: NodeJS.Timeout;
   readonly #startedAt = performance.now();
-  #loss: LinkLoss = 'closed';
+  #loss: LinkLoss | 'draining' = 'closed';
   #idle: (() => void)[] = [];
 
   constructor(socket: Socket, dependencies: LinkDependencies) {
@@ -45,7 +50,8 @@ export class Link {
       credit: (id) => this.#underWay.get(id)?.outputs.flush(),
     });
     this.#timer = setInterval(() => this.#guarded(() => this.#tick()), tickMs);
-    socket.on('data', (chunk) => this.#guarded(() => this.#connection.receive(chunk as Buffer)));
+    socket.on('data', (chunk) => this.#receive(chunk as Buffer));
+    socket.on('drain', () => socket.resume());
     socket.on('error', () => undefined);
     socket.on('close', () => this.#lost());
   }
@@ -66,9 +72,25 @@ export class Link {
     this.#connection.drain();
   }
 
-  /** Ends the link, and with it all that is under way on it. A reply that was given still goes out. */
+  /**
+   * Ends the link, since this process stops, and with it all that is under way on it. A reply that was given
+   * still goes out, if the gateway takes it in soon: one that reads nothing would keep the link open for ever.
+   */
   end(): void {
+    this.#loss = 'draining';
+    for (const { stop } of this.#underWay.values()) stop.abort('draining' satisfies StopReason);
+    const timer = setTimeout(() => this.#socket.destroy(), lastWordsMs);
+    this.#socket.once('close', () => clearTimeout(timer));
     this.#socket.destroySoon();
+  }
+
+  /**
+   * Most messages ask for an answer. A gateway that takes none in is not read from either, until it does or its
+   * silence ends the link: otherwise its pings alone would fill this process's memory.
+   */
+  #receive(chunk: Buffer): void {
+    this.#guarded(() => this.#connection.receive(chunk));
+    if (this.#socket.writableLength > backlogBytesMax) this.#socket.pause();
   }
 
   /** What is said within one turn (the last output and the reply) goes out in one write: each is a wake-up. */
@@ -92,7 +114,7 @@ export class Link {
     this.#dependencies.dispatch.call({ request, signal: stop.signal, outputs }).then(
       (outcome) => {
         this.#underWay.delete(id);
-        if (this.#connection.state !== 'closed') this.#connection.reply(id, outcome);
+        if (this.#connection.state !== 'closed') this.#answer(id, outcome);
         this.#settle();
       },
       (error) => {
@@ -103,6 +125,16 @@ export class Link {
         this.#settle();
       },
     );
+  }
+
+  /** What is too large for a frame is a bug here, not a reason to end everybody's link. */
+  #answer(id: number, outcome: Outcome): void {
+    try {
+      this.#connection.reply(id, outcome);
+    } catch (error) {
+      this.#dependencies.log.error(faultOf(error), 'an answer cannot be sent');
+      this.#connection.reply(id, { ok: false, error: 'internal' });
+    }
   }
 
   #settle(): void {
@@ -124,7 +156,11 @@ export class Link {
     } catch (error) {
       const silence = error instanceof ProtocolViolation && error.message === 'silence';
       this.#loss = silence ? 'silence' : 'protocol';
-      this.#dependencies.log.error({ err: error }, 'the link is given up');
+      this.#dependencies.log.error(
+        // The sentences of a violation are this program's own and hold nothing of a message.
+        error instanceof ProtocolViolation ? { violation: error.message } : faultOf(error),
+        'the link is given up',
+      );
       this.#socket.destroy();
     }
   }
@@ -137,7 +173,8 @@ export class Link {
       stop.abort('link_lost' satisfies StopReason);
     }
     const ms = Math.round(performance.now() - this.#startedAt);
-    this.#dependencies.audit.add({ action: 'link.lost', ms, status: 'error', reason: this.#loss });
+    const status = this.#loss === 'draining' ? 'ok' : 'error';
+    this.#dependencies.audit.add({ action: 'link.lost', ms, status, reason: this.#loss });
     this.#closed.resolve();
   }
 }

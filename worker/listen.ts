@@ -6,11 +6,13 @@
  * before a byte of it was read; so is a second gateway while the first one lives.
  */
 import { spawn } from 'node:child_process';
-import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, unlinkSync } from 'node:fs';
+import { chownSync, lstatSync, unlinkSync } from 'node:fs';
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import { basename, dirname } from 'node:path';
 import type { Logger } from 'pino';
+import { faultOf } from '../protocol/fault.ts';
 import { SettingsError } from '../protocol/settings.ts';
+import { prepareOwnFolder } from './own-folder.ts';
 
 const peerCheckTimeoutMs = 2_000;
 /** Checks at the same time; the folder lets only root and the gateway's group get this far. */
@@ -29,39 +31,27 @@ export interface ListenOptions {
 }
 
 /**
- * Makes the folder 0750, root and the gateway's group. One that exists is tightened only if it is root's and
- * holds nothing but ours: tightening /run or /tmp would break the machine.
- * @throws SettingsError
- */
-const prepareFolder = ({ socketPath, gatewayGid, ownNames }: ListenOptions): void => {
-  const folder = dirname(socketPath);
-  mkdirSync(folder, { recursive: true, mode: 0o750 });
-  const found = lstatSync(folder);
-  if (!found.isDirectory()) throw new SettingsError(['RUNNER_SOCKET must lie in a folder, not behind a link.']);
-  if (found.uid !== 0) throw new SettingsError(['RUNNER_SOCKET must lie in a folder that is root’s.']);
-  const foreign = readdirSync(folder).filter((name) => name !== basename(socketPath) && !ownNames.includes(name));
-  const tight = (found.mode & 0o7777) === 0o750 && found.gid === gatewayGid;
-  if (!tight && foreign.length > 0) {
-    throw new SettingsError(['RUNNER_SOCKET must lie in a folder of its own; this one holds other things.']);
-  }
-  // Mode first: after the owner changed, root without CAP_FOWNER may still change it, since root stays the owner.
-  chmodSync(folder, 0o750);
-  chownSync(folder, 0, gatewayGid);
-};
-
-/**
  * Makes the place for the socket. Before anything else is started: a second worker must not get any further.
  * @throws SettingsError when the place is not safe, or taken
  */
 export const prepareSocket = async (options: ListenOptions): Promise<void> => {
-  prepareFolder(options);
-  await removeStale(options.socketPath);
+  const { socketPath, gatewayGid, ownNames } = options;
+  prepareOwnFolder({
+    subject: 'RUNNER_SOCKET must lie in',
+    path: dirname(socketPath),
+    mode: 0o750,
+    gid: gatewayGid,
+    modeAbove: 0o755,
+    isOurs: (name) => name === basename(socketPath) || ownNames.includes(name),
+  });
+  await removeStale(socketPath);
 };
 
-/** Removes the socket of an earlier life. @throws SettingsError if somebody listens on it */
+/** Removes the socket of an earlier life. @throws SettingsError if somebody listens on it, or it is none */
 const removeStale = async (path: string): Promise<void> => {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return;
+  if (!found.isSocket()) throw new SettingsError(['RUNNER_SOCKET names something that is there and is no socket.']);
   const alive = await new Promise<boolean>((resolve) => {
     const probe = createConnection(path, () => {
       probe.destroy();
@@ -105,8 +95,14 @@ export const listen = async (options: ListenOptions, accept: (socket: Socket) =>
       return;
     }
     checking += 1;
-    const uid = await peerUid(native, socket);
-    checking -= 1;
+    const uid = await peerUid(native, socket)
+      .catch((error: unknown) => {
+        log.error(faultOf(error), 'a peer cannot be checked');
+        return undefined;
+      })
+      .finally(() => {
+        checking -= 1;
+      });
     if (linked || uid !== gatewayUid || socket.destroyed) {
       log.warn({ peerKnown: uid !== undefined, second: linked }, 'a connection that is not the gateway’s was refused');
       socket.destroy();

@@ -1,3 +1,9 @@
+/**
+ * Purpose: one writer per user.
+ * Rights: none of its own.
+ * Called by: handlers, before they touch anything of a user's.
+ * Fails: with the refusal `busy`; nobody ever waits.
+ */
 import type { AuditAction } from '../protocol/audit.ts';
 import { Refusal } from '../protocol/errors.ts';
 

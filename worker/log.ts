@@ -1,3 +1,9 @@
+/**
+ * Purpose: the worker's log.
+ * Rights: none of its own; descriptor 2 is init's.
+ * Called by: main.ts.
+ * Fails: by dropping lines; it never makes the worker wait.
+ */
 import { type Logger, pino } from 'pino';
 import { logQueueBytesMax } from '../protocol/limits.ts';
 

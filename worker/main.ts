@@ -5,13 +5,13 @@
  * Fails: with one sentence on stderr and status 78 when its settings or rights are wrong; init then stops.
  */
 import { randomUUID } from 'node:crypto';
-import { existsSync, write } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { AuditQueue } from '../protocol/audit.ts';
 import { drainLimitMs } from '../protocol/limits.ts';
 import { SettingsError } from '../protocol/settings.ts';
+import { openAudit } from './audit.ts';
 import { readConfig } from './config.ts';
 import { Dispatch } from './dispatch.ts';
 import { prepareFolders } from './folders.ts';
@@ -28,8 +28,9 @@ import { Spaces } from './spaces.ts';
 
 /** EX_CONFIG (sysexits.h): init does not start this again. */
 const configurationStatus = 78;
-/** What ending all runs and flushing the audit may take at a stop, ms. */
-const stopLimitMs = 2_500;
+/** What comes after the drain at a stop, ms. With it less than the 3 s after which init kills. */
+const runsLimitMs = 1_000;
+const spawnerLimitMs = 500;
 const flushLimitMs = 200;
 
 const nativeProgram = fileURLToPath(new URL('../helper/native/workspace-runner-native', import.meta.url));
@@ -47,13 +48,7 @@ if (wrong !== undefined) refuseToStart(wrong);
 const main = async (): Promise<void> => {
   const config = readConfig(process.env);
   const log = makeLog(config.logLevel);
-  const audit = new AuditQueue(
-    (bytes, done) => write(1, bytes, 0, bytes.length, null, done),
-    (error) => {
-      log.fatal({ err: error }, 'the audit cannot be written any more; the service stops');
-      void stop(0, 1);
-    },
-  );
+  const audit = openAudit(log, () => void stop(0, 1));
   prepareFolders(config.workDir, config.stateDir);
   const { socketPath, gatewayUid, gatewayGid } = config;
   const place = { socketPath, gatewayUid, gatewayGid, native: nativeProgram, ownNames: ['spawner'], log };
@@ -90,8 +85,8 @@ const main = async (): Promise<void> => {
     await Promise.race([link?.idle(), delay(graceMs)]);
     runs.stop();
     link?.end();
-    await Promise.race([runs.idle(), delay(stopLimitMs)]);
-    await Promise.race([spawner.stop(), delay(stopLimitMs)]);
+    await Promise.race([runs.idle(), delay(runsLimitMs)]);
+    await Promise.race([spawner.stop(), delay(spawnerLimitMs)]);
     const flushed = await Promise.race([audit.flushed().then(() => true), delay(flushLimitMs, false)]);
     // exit() waits for the thread that writes to a reader which has stalled: for ever.
     if (!flushed) process.kill(process.pid, 'SIGKILL');
@@ -112,6 +107,8 @@ const main = async (): Promise<void> => {
   process.on('SIGTERM', drain);
   process.on('SIGINT', drain);
   process.on('SIGHUP', () => undefined);
+  // Ctrl-\ goes to the whole process group. Init does not end by it, and would start what did.
+  process.on('SIGQUIT', () => undefined);
   const channel = openInitChannel(process.argv, drain, () => void stop(0, 1));
   channel?.ready();
   const ms = Math.round(performance.now() - startedAt);

@@ -1,3 +1,9 @@
+/**
+ * Purpose: the output of one request on its way to the gateway, within its credit.
+ * Rights: none of its own.
+ * Called by: link.ts makes one for each request; handlers write to it.
+ * Fails: a gateway that takes nothing in makes the producer pause; link.ts ends a link that stalls for too long.
+ */
 import type { StreamEnd } from '../protocol/envelope.ts';
 import { eventBytesMax } from '../protocol/limits.ts';
 
@@ -39,7 +45,7 @@ export class Outputs {
   write(stream: string, data: Uint8Array<ArrayBuffer>, resume: () => void): boolean {
     const entry = this.#sent.get(stream);
     if (!entry) throw new Error('an operation wrote to a stream that it does not have');
-    if (this.#discarding) return true;
+    if (this.#discarding || data.length === 0) return true;
     entry.bytes += data.length;
     this.#waiting.push({ stream, data });
     this.flush();
@@ -94,9 +100,11 @@ export class Outputs {
   }
 
   #released(): void {
-    this.#resume?.();
+    // Forgotten before they are called: a producer may write at once, and be paused anew.
+    const [resume, emptied] = [this.#resume, this.#emptied];
     this.#resume = undefined;
-    this.#emptied?.();
     this.#emptied = undefined;
+    resume?.();
+    emptied?.();
   }
 }

@@ -14,6 +14,7 @@ import { userUidFirst } from '../protocol/limits.ts';
 /** Folders of a new space, outer ones first. */
 const folders = ['', 'tmp', 'home', 'home/repos', 'home/work'] as const;
 
+/** How the name of a space in the making begins. */
 const temporaryPrefix = '.new-';
 
 /** uid and gid of a user. */
@@ -85,7 +86,13 @@ export class Spaces {
   #unmake(temporary: string): boolean {
     const present = folders.map((folder) => join(temporary, folder));
     try {
-      for (const folder of present) if (statOrUndefined(folder)?.isDirectory()) chownSync(folder, 0, 0);
+      for (const folder of present) {
+        const found = statOrUndefined(folder);
+        if (found === undefined) continue;
+        // A link would lead to folders elsewhere.
+        if (!found.isDirectory()) return false;
+        chownSync(folder, 0, 0);
+      }
       for (const folder of present.toReversed()) if (statOrUndefined(folder)) rmdirSync(folder);
       return true;
     } catch {

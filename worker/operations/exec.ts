@@ -1,3 +1,9 @@
+/**
+ * Purpose: the handler of `POST /v1/exec`: from checked params to a plan, and from a run's end to a result or a refusal.
+ * Rights: root with the three capabilities, used through spaces.ts and the spawner only.
+ * Called by: dispatch.ts, with params that passed the schema.
+ * Fails: with a refusal for every end that is not the tool's own; the user's lock is given back only when the run is gone.
+ */
 import { join } from 'node:path';
 import type { LaunchStep } from '../../helper/contract.ts';
 import { type ErrorCode, Refusal } from '../../protocol/errors.ts';
@@ -46,8 +52,11 @@ const directoryErrors: Readonly<Record<string, ErrorCode>> = {
   ELOOP: 'bad_target',
 };
 
+/** What a space or home that isn't as it was made can fail with; anything else is want of resources. */
+const signsOfBreakage: readonly string[] = ['ENOTDIR', 'EPERM', 'EACCES', 'ENOENT', 'ELOOP'];
+
 const refusalOf = (step: LaunchStep, errno: string): Refusal => {
-  if (step === 'space' || step === 'home') return new Refusal('workspace_broken');
+  if ((step === 'space' || step === 'home') && signsOfBreakage.includes(errno)) return new Refusal('workspace_broken');
   if (step === 'limits') return new Refusal('limit_failed', { step, errno });
   const code = step === 'directory' ? directoryErrors[errno] : undefined;
   return code === undefined ? new Refusal('exec_failed', { step, errno }) : new Refusal(code);

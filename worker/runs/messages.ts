@@ -1,3 +1,9 @@
+/**
+ * Purpose: reads what the spawner's side says (helper/native/wire.h).
+ * Rights: none of its own. The spawner's side is root's too, but relays what tools write.
+ * Called by: run.ts.
+ * Fails: closed. Anything that wire.h does not know is a SpawnerViolation, and the run counts as lost.
+ */
 import { constants } from 'node:os';
 import { endReason, exitFlag, type LaunchStep, launchSteps, messageKind, wire } from '../../helper/contract.ts';
 

@@ -1,3 +1,9 @@
+/**
+ * Purpose: writes what is asked of the spawner (helper/native/wire.h).
+ * Rights: none of its own. A plan names the uid, the program and the space: all are the worker's own, none the gateway's.
+ * Called by: runs.ts and run.ts.
+ * Fails: a plan that is too large is none; its caller refuses.
+ */
 import { messageKind, wire } from '../../helper/contract.ts';
 
 /** Everything the spawner needs to know to run one tool. Paths are the worker's own, never the gateway's. */

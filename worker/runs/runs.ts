@@ -1,3 +1,10 @@
+/**
+ * Purpose: starts runs, bounds their number, and sees to it that each of them is gone in the end.
+ * Rights: none of its own; it asks the spawner, over a socket that only this worker's pid may use.
+ * Called by: handlers of operations that run something; main.ts at the stop.
+ * Fails: closed. A run whose end nobody saw counts as lost: its user stays locked until the spawner has seen that
+ * nothing of that user is left.
+ */
 import type { Logger } from 'pino';
 import { Refusal } from '../../protocol/errors.ts';
 import { killLimitMs } from '../../protocol/limits.ts';
@@ -52,7 +59,8 @@ export class Runs {
 
   /**
    * Starts a run. `signal` stops it.
-   * @throws Refusal `overloaded`, `worker_unavailable`, or `exec_failed` when the plan is too large: nothing has run
+   * @throws Refusal `overloaded`, `worker_unavailable`, `exec_failed` when the plan is too large, or `uncertain`
+   * when nobody waits any more: nothing has run
    */
   async start(plan: LaunchPlan, sink: OutputSink, signal: AbortSignal): Promise<RunHandle> {
     const bytes = encodeRun(plan);
@@ -65,10 +73,14 @@ export class Runs {
       this.#finished();
       throw error;
     }
+    // Nothing has begun. To begin it for nobody, only to end it at once, could still have an effect.
+    if (signal.aborted) {
+      this.#finished();
+      throw new Refusal('uncertain');
+    }
     const run = new Run(this.#spawner.socketPath, bytes, sink);
     const stop = (): void => run.stop();
     signal.addEventListener('abort', stop, { once: true });
-    if (signal.aborted) stop();
     const ended = this.#bounded(run, plan.timeLimitMs + plan.termGraceMs + supervisorSlackMs);
     const gone = ended.then(async (end) => {
       signal.removeEventListener('abort', stop);

@@ -10,6 +10,7 @@ import { chmodSync, chownSync, lstatSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { Refusal } from '../../protocol/errors.ts';
+import { faultOf } from '../../protocol/fault.ts';
 
 /** It may have to wait this long for runs of an earlier life to be gone, ms; the native side waits 10 s. */
 const readyTimeoutMs = 12_000;
@@ -41,15 +42,20 @@ const prepareFolder = (folder: string): void => {
 const announced = async (child: ChildProcess): Promise<void> => {
   const output = child.stdout;
   if (output === null) throw new Error('the spawner has no output');
-  await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error('the spawner did not get ready in time')), readyTimeoutMs);
-    child.once('exit', () => reject(new Error('the spawner exited at its start')));
-    child.once('error', reject);
-    output.once('data', () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
+  const ready = Promise.withResolvers<void>();
+  const timer = setTimeout(() => {
+    ready.reject(new Error('the spawner did not get ready in time'));
+    // Its lifeline: it ends by this, and another one is started, rather than that nobody ever listens to it again.
+    child.stdin?.destroy();
+  }, readyTimeoutMs);
+  child.once('exit', () => ready.reject(new Error('the spawner exited at its start')));
+  child.once('error', ready.reject);
+  output.once('data', () => ready.resolve());
+  try {
+    await ready.promise;
+  } finally {
+    clearTimeout(timer);
+  }
 };
 
 /** The one spawner process of this worker. */
@@ -59,6 +65,7 @@ export class Spawner {
   readonly #log: Logger;
   #child: ChildProcess | undefined;
   #listening: Promise<void> = Promise.reject(new Error('not started'));
+  #isListening = false;
   #delayMs = restartDelayMs.first;
   #stopping = false;
   #exited: Promise<void> = Promise.resolve();
@@ -87,6 +94,7 @@ export class Spawner {
    * @throws Refusal `worker_unavailable` when there is no spawner within a bounded time
    */
   async ready(): Promise<void> {
+    if (this.#isListening) return;
     const timer = Promise.withResolvers<never>();
     const timeout = setTimeout(() => timer.reject(new Refusal('worker_unavailable')), patienceMs);
     try {
@@ -117,10 +125,16 @@ export class Spawner {
     const exited = Promise.withResolvers<void>();
     this.#exited = exited.promise;
     this.#listening = announced(child);
-    this.#listening.catch(() => undefined);
-    child.once('error', (error) => this.#log.error({ err: error }, 'the spawner cannot be started'));
+    this.#listening.then(
+      () => {
+        this.#isListening = this.#child === child;
+      },
+      () => undefined,
+    );
+    child.once('error', (error) => this.#log.error(faultOf(error), 'the spawner cannot be started'));
     child.once('close', (code, signal) => {
       this.#child = undefined;
+      this.#isListening = false;
       exited.resolve();
       if (!this.#stopping) this.#restart(performance.now() - startedAt, code, signal);
     });

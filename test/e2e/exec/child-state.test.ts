@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, copyFileSync, lstatSync, mkdirSync } from 'node:fs';
+import { chmodSync, copyFileSync, lstatSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Service, token } from '../../support/service.ts';
@@ -8,13 +8,15 @@ import { homeOf, systemTools, uidOf } from '../../support/user.ts';
 const user = 100_100;
 const uid = uidOf(user);
 const limits = { RUNNER_MAX_PROCESSES: '40', RUNNER_MAX_FILE_BYTES: '7000000' };
-const setuidFolder = `/tmp/runner-setuid-${process.pid}`;
-const setuidId = join(setuidFolder, 'id');
+let setuidFolder: string;
+let setuidId: string;
 let service: Service;
 
 beforeAll(async () => {
   // A program that makes whoever starts it root, where the kernel lets it.
-  mkdirSync(setuidFolder, { mode: 0o755 });
+  setuidFolder = mkdtempSync('/tmp/runner-setuid-');
+  setuidId = join(setuidFolder, 'id');
+  chmodSync(setuidFolder, 0o755);
   copyFileSync('/usr/bin/id', setuidId);
   chmodSync(setuidId, 0o4755);
   const { RUNNER_TOOLS } = systemTools('sh', 'cat', 'env', 'ls', 'readlink', 'prlimit');
@@ -22,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await service.stop();
-  execFileSync('rm', ['-r', setuidFolder]);
+  rmSync(setuidFolder, { recursive: true });
 });
 
 const outputOf = async (tool: string, args: readonly string[] = [], more: Readonly<Record<string, unknown>> = {}) => {

@@ -1,4 +1,4 @@
-import { chownSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type HeldRun, holdRun } from '../../support/held-run.ts';
@@ -168,8 +168,10 @@ test('a link to another’s file in one’s own home leads nowhere', async () =>
   expect(hard.body.exitCode).not.toBe(0);
 });
 
-test('a file that somebody gave away in /tmp is the only thing shared there', async () => {
-  const path = `/tmp/runner-shared-${process.pid}`;
+test('a file that is another’s can’t be read or removed in a folder that all may write to', async () => {
+  const folder = mkdtempSync('/tmp/runner-shared-');
+  chmodSync(folder, 0o1777);
+  const path = join(folder, 'file');
   writeFileSync(path, 'shared', { mode: 0o600 });
   chownSync(path, uidOf(victim), uidOf(victim));
   expect(await reach(service, thief, 'read', path)).toBe('EACCES');
@@ -177,4 +179,5 @@ test('a file that somebody gave away in /tmp is the only thing shared there', as
   expect(readFileSync(path, 'utf8')).toBe('shared');
   const removed = await service.exec(thief, 'sh', ['-c', `rm -f ${path}`]);
   expect(removed.body.exitCode).not.toBe(0);
+  rmSync(folder, { recursive: true });
 });

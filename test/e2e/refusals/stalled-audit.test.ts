@@ -32,7 +32,7 @@ const flood = async (count: number, send: (index: number) => Promise<Answer>): P
 const memory = () => [memoryOf(service.part('gateway').pid), memoryOf(service.part('worker').pid)] as const;
 const denied = () => service.client.send('POST', '/v1/exec', '{}', { authorization: 'Bearer wrong' });
 
-test('an audit that nobody reads: refusals go on, mutations are refused once it is full, memory stays bounded', async () => {
+test('an audit that nobody reads is bounded: refusals go on, mutations are refused until its reader comes back', async () => {
   // So many as to be warm: what grows from here on is not start-up.
   expect(await flood(1_000, denied)).toEqual(new Map([['401 unauthenticated', 1_000]]));
   const before = memory();
@@ -46,12 +46,10 @@ test('an audit that nobody reads: refusals go on, mutations are refused once it 
   expect((await service.client.get('/healthz')).status).toBe(204);
   expect(await flood(2_000, () => service.exec(user, 'true'))).toEqual(new Map([['503 overloaded', 2_000]]));
   for (const [index, after] of memory().entries()) expect(after - (before[index] ?? 0)).toBeLessThan(48 * MiB);
-});
 
-test('when its reader comes back, mutations are served again, and every line that was kept is whole', async () => {
+  // Its reader comes back: mutations are served again, and every line that was kept is whole.
   const { stdout } = service.process;
-  expect(stdout).not.toBeNull();
-  if (stdout === null) return;
+  if (stdout === null) throw new Error('there is nothing to read');
   let last = false;
   createInterface({ input: stdout }).on('line', (text) => {
     const line = JSON.parse(text) as AuditLine;

@@ -193,7 +193,7 @@ describe.each([
       ['too much environment', u32(56, 257)],
       ['a length that is too short', (body) => u32(60, body.readUInt32BE(60) - 1)(body)],
       ['a length that is too long', (body) => u32(60, body.readUInt32BE(60) + 1)(body)],
-      ['no last NUL', (body) => body.fill('A', -1)],
+      ['no last NUL', (body) => body.fill('A', body.length - 1)],
       [
         'bytes after the last string',
         (body) => {

@@ -16,6 +16,9 @@ describe.each([
     spawner = await Spawner.start({ program });
     spawner.makeSpace(uid);
     spawner.makeSpace(other);
+    // Of an earlier run of this test that was broken off.
+    for (const path of [`/tmp/left-${uid}`, `/tmp/link-${uid}`, `/dev/shm/left-${uid}`])
+      rmSync(path, { recursive: true, force: true });
     kept = mkdtempSync('/tmp/kept-');
     writeFileSync(join(kept, 'file'), 'kept');
   });

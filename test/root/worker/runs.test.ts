@@ -121,7 +121,7 @@ describe('a run', () => {
     const seen = played('aborted') as Record<string, unknown>;
     expect(seen).toMatchObject({ end: killed('stopped'), atGone: [], after: [] });
     expect(seen['count']).toBeGreaterThanOrEqual(3);
-    expect(seen['never']).toMatchObject({ reason: 'stopped' });
+    expect(seen['never']).toMatchObject({ code: 'uncertain' });
   });
 
   it('is ended by its time limit, with all that it started', () => {

@@ -84,7 +84,7 @@ describe('the place of the socket, when the operator names none', () => {
   });
 });
 
-/** The compiled command line, which the root tests are made after. */
+/** The compiled command line, as an operator starts it. */
 const cli = `${root}/dist/deploy/cli.js`;
 
 describe('the start of the whole service', () => {

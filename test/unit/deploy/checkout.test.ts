@@ -1,19 +1,16 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { announceCheckout, checkoutDefaults } from '../../../deploy/checkout.ts';
 
 let root: string;
 
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'runner-test-worker-'));
-  vi.stubEnv('RUNNER_TOKEN', undefined);
-  vi.stubEnv('RUNNER_TOKEN_FILE', undefined);
 });
 
 afterEach(() => {
-  vi.unstubAllEnvs();
   rmSync(root, { recursive: true });
 });
 
@@ -77,7 +74,7 @@ describe('what a checkout fills in', () => {
 describe('what a checkout says at its start', () => {
   it('is a request to paste that reads the token from its file, never the token itself', () => {
     const environment = checkoutDefaults(root, {});
-    const said = announceCheckout(root, environment);
+    const said = announceCheckout(root, {});
     expect(said).toContain('http://127.0.0.1:8090/v1/exec');
     expect(said).toContain(`$(cat ${tokenFile()})`);
     expect(said).not.toContain(environment['RUNNER_TOKEN'] ?? 'no token');
@@ -92,11 +89,11 @@ describe('what a checkout says at its start', () => {
   });
 
   it('does not say a token that the operator gave', () => {
-    vi.stubEnv('RUNNER_TOKEN', 'planted-token');
     const said = announceCheckout(root, { RUNNER_TOKEN: 'planted-token' });
     expect(said).toContain('Bearer $RUNNER_TOKEN"');
     expect(said).not.toContain('planted');
-    vi.stubEnv('RUNNER_TOKEN_FILE', '/run/secrets/token');
-    expect(announceCheckout(root, {})).toContain('$(cat "$RUNNER_TOKEN_FILE")');
+    expect(announceCheckout(root, { RUNNER_TOKEN_FILE: '/run/secrets/token' })).toContain(
+      '$(cat "$RUNNER_TOKEN_FILE")',
+    );
   });
 });

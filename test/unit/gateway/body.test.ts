@@ -66,6 +66,8 @@ describe('is refused as bad_request, quoting nothing', () => {
     ['with an unknown field', '{"user":7,"tool":"git","other":"planted"}'],
     ['with a field of a wrong type', '{"user":7,"tool":"git","args":"planted"}'],
     ['with a required field that is null', '{"user":null,"tool":"git"}'],
+    ['with an unknown field, though it is null', '{"user":7,"tool":"git","uid":null}'],
+    ['with a null of a name that every object has', '{"user":7,"tool":"git","constructor":null}'],
     ['with a user out of range', '{"user":1000001,"tool":"git"}'],
     ['with a user that is not whole', '{"user":1.5,"tool":"git"}'],
   ])('%s', async (_name, body) => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import pino, { type Logger } from 'pino';
-import { Audit } from '../../../gateway/audit.ts';
+import { openAudit } from '../../../gateway/audit.ts';
 import { Authentication } from '../../../gateway/auth.ts';
 import type { Tokens } from '../../../gateway/config.ts';
 import { Connections } from '../../../gateway/connections.ts';
@@ -12,7 +12,7 @@ import { drain } from '../../../gateway/drain.ts';
 import { listen } from '../../../gateway/http-server.ts';
 import { makeServer, type RouteParts } from '../../../gateway/routes.ts';
 import { WorkerLink } from '../../../gateway/worker-link.ts';
-import type { WriteBytes } from '../../../protocol/audit.ts';
+import type { AuditQueue, WriteBytes } from '../../../protocol/audit.ts';
 import { operations } from '../../../protocol/operations/index.ts';
 import { type FakeLink, FakeWorker } from './fake-worker.ts';
 import { Mailbox } from './mailbox.ts';
@@ -44,7 +44,7 @@ export class GatewayUnderTest {
   readonly log: Logger;
   /** All that was logged. */
   logged = '';
-  readonly audits: Audit;
+  readonly audits: AuditQueue;
   /** Resolves when the audit's reader is gone. */
   readonly auditGone: Promise<void>;
   port = 0;
@@ -70,7 +70,7 @@ export class GatewayUnderTest {
     };
     const { promise, resolve } = Promise.withResolvers<void>();
     this.auditGone = promise;
-    this.audits = new Audit(this.log, resolve, overrides.writeAudit ?? capture);
+    this.audits = openAudit(this.log, resolve, overrides.writeAudit ?? capture);
     const { outputBytesMax = 262_144, clock } = overrides;
     this.link = new WorkerLink({
       socketPath,

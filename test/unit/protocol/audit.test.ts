@@ -11,6 +11,7 @@ class Reader {
   readonly writes: Buffer[] = [];
   readonly taken: Buffer[] = [];
   readonly closed: Error[] = [];
+  readonly told: number[] = [];
   readonly queue: AuditQueue;
   #pending: { bytes: Buffer; done: Done } | undefined;
 
@@ -22,6 +23,7 @@ class Reader {
         this.#pending = { bytes: Buffer.from(bytes), done };
       },
       (error) => this.closed.push(error),
+      (count) => this.told.push(count),
     );
   }
 
@@ -263,5 +265,28 @@ describe('the status that a refusal is audited with', () => {
   };
   it.each(errorCodes)('%s', (code) => {
     expect(auditStatusOf(code)).toBe(others[code] ?? 'denied');
+  });
+});
+
+describe('a queue that is full', () => {
+  const fill = (reader: Reader): void => {
+    while (!reader.queue.full) reader.queue.add({ action: 'exec', ms: 1, status: 'ok' });
+  };
+
+  it('drops what is about no work, whatever its status, and tells so once', () => {
+    const reader = new Reader();
+    fill(reader);
+    reader.queue.add({ action: 'link.lost', ms: 1, status: 'error', reason: 'closed' });
+    reader.queue.add({ action: 'exec', ms: 1, status: 'error', reason: 'worker_unavailable' });
+    expect(reader.queue.dropped).toBe(2);
+    expect(reader.told).toStrictEqual([1]);
+  });
+
+  it('takes in nothing at all at twice its size', () => {
+    const reader = new Reader();
+    for (let line = 0; line < 60_000; line += 1) reader.queue.add({ action: 'exec', ms: 1, status: 'ok' });
+    expect(reader.queue.dropped).toBeGreaterThan(0);
+    reader.all();
+    expect(Buffer.concat(reader.taken).length).toBeLessThan(2 * auditQueueBytesMax + 4096);
   });
 });

@@ -316,7 +316,8 @@ describe('how a run is answered', () => {
     ELOOP: 'bad_target',
   };
   const codeOf = (step: string, errno: string): string => {
-    if (step === 'space' || step === 'home') return 'workspace_broken';
+    const broken = ['ENOTDIR', 'EPERM', 'EACCES', 'ENOENT', 'ELOOP'].includes(errno);
+    if (step === 'space' || step === 'home') return broken ? 'workspace_broken' : 'exec_failed';
     if (step === 'limits') return 'limit_failed';
     return (step === 'directory' ? directory[errno] : undefined) ?? 'exec_failed';
   };

@@ -198,16 +198,17 @@ const expectEnd = async (
   parts: Awaited<ReturnType<typeof linked>>,
   calls: readonly Started[],
   reason: string,
+  [status, stopReason] = ['error', 'link_lost'],
 ): Promise<void> => {
   await parts.link.closed;
   await eventually('the gateway’s end closed', () => parts.gateway.closed);
   expect(calls.length).toBeGreaterThan(0);
   for (const { context } of calls) {
     expect(context.signal.aborted).toBe(true);
-    expect(context.signal.reason).toBe('link_lost');
+    expect(context.signal.reason).toBe(stopReason);
   }
   expect(parts.losses()).toStrictEqual([
-    { time: expect.any(String), action: 'link.lost', ms: expect.any(Number), status: 'error', reason },
+    { time: expect.any(String), action: 'link.lost', ms: expect.any(Number), status, reason },
   ]);
 };
 
@@ -275,7 +276,29 @@ describe('a link that is lost', () => {
     parts.gateway.exec(1);
     const calls = await parts.begun(1);
     parts.link.end();
-    await expectEnd(parts, calls, 'closed');
+    await expectEnd(parts, calls, 'draining', ['ok', 'draining']);
+  });
+
+  it('by the worker’s own wish, though the gateway takes nothing in', async () => {
+    const { near, link, begun, gateway } = await linked();
+    gateway.exec(1);
+    const [call] = await begun(1);
+    near.pause();
+    call?.context.outputs.write('stdout', Buffer.alloc(262_144), () => undefined);
+    link.end();
+    await link.closed;
+  });
+
+  it('is not read from while the gateway takes no answers in', async () => {
+    const { near, gateway } = await linked();
+    near.pause();
+    const pings = Buffer.concat(Array.from({ length: 4_000 }, () => encodeFrame({ kind: 'ping' })));
+    for (let round = 0; round < 20; round += 1) near.write(pings);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(near.writableLength, 'what was not taken in').toBeGreaterThan(100_000);
+    near.resume();
+    await eventually('it is read again', () => near.writableLength === 0, 30_000);
+    expect(gateway.closed).toBe(false);
   });
 
   it('by the worker’s own wish, after a reply that was given: it still arrives', async () => {

@@ -166,12 +166,11 @@ describe('a run that nobody waits for', () => {
     await handle.gone;
   });
 
-  it('is stopped at once when the signal came first', async () => {
-    const handle = await setup().start(plan, AbortSignal.abort('cancelled'));
-    const asked = await spawner.connection(0);
-    await eventually('the stop', () => asked.received().subarray(-8).equals(encodeStop()));
-    asked.socket.write(saidExit({ reason: 3 }));
-    await handle.gone;
+  it('is not begun when the signal came first', async () => {
+    const { runs, start } = setup(1);
+    await expect(start(plan, AbortSignal.abort('cancelled'))).rejects.toMatchObject({ code: 'uncertain' });
+    await settle();
+    expect(runs.full, 'its place is free again').toBe(false);
   });
 });
 

@@ -257,9 +257,7 @@ const scenarios: Readonly<Record<string, () => Promise<unknown>>> = {
     const end = await told(handle);
     await handle.gone;
     const atGone = left();
-    const first = await start(shell('sleep 1000'), () => true, AbortSignal.abort('cancelled'));
-    const never = await told(first);
-    await first.gone;
+    const never = await errorOf(start(shell('sleep 1000'), () => true, AbortSignal.abort('cancelled')));
     return { count, end, atGone, never, after: left() };
   },
 

@@ -21,6 +21,7 @@ export const collectingAudit = (): { readonly audit: AuditQueue; readonly lines:
     (error) => {
       throw error;
     },
+    () => undefined,
   );
   const lines = (): Line[] =>
     text
