@@ -1,21 +1,25 @@
 import { defineConfig } from 'vitest/config';
 
-// Two groups: `unit` needs no rights and runs in parallel; `root` starts real processes under
-// production rights, one file at a time, so that no test sees another's processes.
+// Three groups, one after the other. `unit` needs no rights. `root` starts real processes under production rights.
+// `alone` does too, and each of its files has the machine to itself: it bombs, kills, and counts what is left.
+const group = (name: string, groupOrder: number, workers: number, timeoutMs: number, include: string[]) => ({
+  test: {
+    name,
+    include: include.map((folder) => `test/${folder}/**/*.test.ts`),
+    sequence: { groupOrder },
+    maxWorkers: workers,
+    testTimeout: timeoutMs,
+    hookTimeout: timeoutMs,
+    retry: 0,
+  },
+});
+
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: 'unit', include: ['test/unit/**/*.test.ts'], testTimeout: 30_000, hookTimeout: 30_000 } },
-      {
-        test: {
-          name: 'root',
-          include: ['test/root/**/*.test.ts', 'test/e2e/**/*.test.ts', 'test/container/**/*.test.ts'],
-          fileParallelism: false,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-          retry: 0,
-        },
-      },
+      group('unit', 0, 2, 30_000, ['unit']),
+      group('root', 1, 2, 60_000, ['root/worker', 'e2e/exec', 'e2e/refusals', 'e2e/hostile-gateway']),
+      group('alone', 2, 1, 60_000, ['root/native', 'e2e/crash', 'container']),
     ],
   },
 });
