@@ -137,7 +137,8 @@ const sentences: Readonly<Record<string, string>> = {
 export const listen = async (server: Server, address: { host: string | undefined; port: number }): Promise<string> => {
   const { host, port } = address;
   try {
-    server.listen({ port, ...(host === undefined ? {} : { host }) });
+    // As many as may be open may come at once; with a shorter queue the kernel would make some of them try again.
+    server.listen({ port, backlog: connectionsMax, ...(host === undefined ? {} : { host }) });
     await once(server, 'listening');
   } catch (error) {
     const why = sentences[(error as NodeJS.ErrnoException).code ?? ''] ?? 'the address cannot be used';

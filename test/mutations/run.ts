@@ -81,7 +81,9 @@ const tryMutation = (scratch: string, { file, find, replace, test }: Mutation): 
     if (!build(scratch, file)) return 'broken: it does not compile';
     return testRun(scratch, test);
   } finally {
+    // Built again as well: a broken native program must not be there still when the next thing is broken.
     writeFileSync(path, text);
+    build(scratch, file);
   }
 };
 
