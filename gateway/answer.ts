@@ -8,6 +8,8 @@ export interface Answer {
   readonly body: string | undefined;
   /** Of a mutation that was minted. */
   readonly operationId?: string | undefined;
+  /** It was given before, under the same Idempotency-Key. */
+  readonly replayed?: boolean;
 }
 
 /** What an error answer tells besides its code. */
@@ -15,21 +17,30 @@ export interface ErrorParts {
   /** In place of the code's fixed sentence. */
   readonly message?: string;
   readonly operationId?: string | undefined;
+  readonly replayed?: boolean;
   readonly details?: unknown;
 }
 
-/** The closed shape of every error: `{"error","message"[,"operationId"][,"details"]}`. */
+/** Absent from a body unless true. */
+const whenTrue = (flag: boolean): true | undefined => flag || undefined;
+
+/** The closed shape of every error: `{"error","message"[,"operationId"][,"replayed"][,"details"]}`. */
 export const errorAnswer = (code: ErrorCode, parts: ErrorParts = {}): Answer => {
   const { status, text } = errorRow(code);
-  const { message = text, operationId, details } = parts;
-  return { status, body: JSON.stringify({ error: code, message, operationId, details }), operationId };
+  const { message = text, operationId, replayed = false, details } = parts;
+  const body = { error: code, message, operationId, replayed: whenTrue(replayed), details };
+  return { status, body: JSON.stringify(body), operationId, replayed };
 };
 
 /** The answer of an operation that came out. */
-export const resultAnswer = (fields: object, operationId: string | undefined): Answer => ({
+export const resultAnswer = (
+  fields: object,
+  { operationId, replayed }: { readonly operationId: string | undefined; readonly replayed: boolean },
+): Answer => ({
   status: 200,
-  body: JSON.stringify({ ...fields, operationId }),
+  body: JSON.stringify({ ...fields, ...(operationId && { operationId }), replayed: whenTrue(replayed) }),
   operationId,
+  replayed,
 });
 
 /** The header fields of an answer. */
@@ -42,6 +53,7 @@ export const headersOf = (answer: Answer): Record<string, string | number> => {
   // RFC 9110, 15.5.2: a 401 names the scheme.
   if (answer.status === 401) headers['WWW-Authenticate'] = 'Bearer';
   if (answer.operationId !== undefined) headers['Operation-Id'] = answer.operationId;
+  if (answer.replayed === true) headers['Idempotency-Replayed'] = 'true';
   return headers;
 };
 

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Refusal } from '../protocol/errors.ts';
-import { GrowingBuffer } from './growing-buffer.ts';
+import { GrowingBuffer } from '../protocol/growing-buffer.ts';
 
 /**
  * Reads the body of a request. Undefined when the client is gone before all of it came.

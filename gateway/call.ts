@@ -1,4 +1,4 @@
-import type { Outcome } from '../protocol/envelope.ts';
+import type { ExpiredResult, Outcome } from '../protocol/envelope.ts';
 import type { ErrorCode } from '../protocol/errors.ts';
 import { eventCreditBytes } from '../protocol/limits.ts';
 import { ProtocolViolation } from '../protocol/msgpack-check.ts';
@@ -6,8 +6,20 @@ import { StreamText } from './stream-text.ts';
 
 /** How a call ended: with the worker's result or refusal, or with nothing that could be known. */
 export type CallOutcome =
-  | { readonly came: 'result'; readonly result: unknown; readonly streams: Readonly<Record<string, string>> }
-  | { readonly came: 'error'; readonly code: ErrorCode; readonly details: unknown }
+  | {
+      readonly came: 'result';
+      readonly result: unknown;
+      readonly streams: Readonly<Record<string, string>>;
+      readonly replayOf: string | undefined;
+    }
+  | {
+      readonly came: 'error';
+      readonly code: ErrorCode;
+      readonly details: unknown;
+      readonly replayOf: string | undefined;
+    }
+  /** A replay of a result that is not kept any more. */
+  | { readonly came: 'expired'; readonly result: ExpiredResult; readonly replayOf: string }
   | { readonly came: 'nothing' };
 
 /** One request on the link, until its reply. */
@@ -45,8 +57,13 @@ export class Call {
    * @throws ProtocolViolation when it does not fit what was sent before it
    */
   finish(outcome: Outcome): void {
-    if (!outcome.ok) {
-      this.#settle({ came: 'error', code: outcome.error, details: outcome.details });
+    const { replayOf } = outcome;
+    if (outcome.ok === false) {
+      this.#settle({ came: 'error', code: outcome.error, details: outcome.details, replayOf });
+      return;
+    }
+    if (outcome.ok === 'expired') {
+      this.#settle({ came: 'expired', result: outcome.result, replayOf: outcome.replayOf });
       return;
     }
     const ends = new Map(Object.entries(outcome.streams));
@@ -57,7 +74,7 @@ export class Call {
       if (end?.bytes !== text.length) throw new ProtocolViolation('a stream is missing or incomplete');
       streams[name] = text.text(end.cut);
     }
-    this.#settle({ came: 'result', result: outcome.result, streams });
+    this.#settle({ came: 'result', result: outcome.result, streams, replayOf });
   }
 
   /** Nobody waits any longer: what comes of it can't be known. */

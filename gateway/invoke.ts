@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import type { AuditQueue } from '../protocol/audit.ts';
-import { type ErrorCode, errorRow, Refusal } from '../protocol/errors.ts';
+import { errorRow, Refusal } from '../protocol/errors.ts';
 import { killLimitMs, linkSlackMs, termGraceMs } from '../protocol/limits.ts';
-import { commonErrors, type Operation, type TimeLimits } from '../protocol/operation.ts';
+import { errorsOf, type Operation, type TimeLimits } from '../protocol/operation.ts';
 import { mintOperationId } from '../protocol/operation-id.ts';
 import type { OperationName } from '../protocol/operations/index.ts';
 import { type Answer, errorAnswer, resultAnswer } from './answer.ts';
@@ -25,6 +25,8 @@ export interface Invocation {
   readonly row: Operation;
   readonly params: unknown;
   readonly user: number | undefined;
+  /** The caller's name for it; of mutations only. */
+  readonly idempotencyKey: string | undefined;
   /** When the request came in, on the monotonic clock. */
   readonly started: number;
 }
@@ -44,32 +46,40 @@ const refuseWhileUnready = ({ stage, link, audit }: InvokeParts, row: Operation)
   if (link.full || (row.effect === 'mutate' && audit.full)) throw new Refusal('overloaded');
 };
 
-const send = ({ link, deadlineOf }: InvokeParts, { name, row, params }: Invocation, operationId?: string) =>
-  link.call({ operation: name, params, operationId, streams: row.streams, deadlineMs: deadlineOf(row) });
+const send = ({ link, deadlineOf }: InvokeParts, invocation: Invocation, operationId?: string) => {
+  const { name, row, params, idempotencyKey } = invocation;
+  const { streams } = row;
+  return link.call({ operation: name, params, operationId, idempotencyKey, streams, deadlineMs: deadlineOf(row) });
+};
 
 /** The worker's word for the caller; what does not fit the operation's row does not get out. */
 const answerOf = (
   { log }: InvokeParts,
   { name, row }: Invocation,
   outcome: Exclude<CallOutcome, { came: 'nothing' }>,
-  operationId: string | undefined,
+  minted: string | undefined,
 ): Answer => {
+  const { replayOf } = outcome;
+  const replayed = replayOf !== undefined;
+  // A replay tells of the operation that was done, not of this one, which was not.
+  const operationId = replayOf ?? minted;
+  const told = { operationId, replayed };
+  if (outcome.came === 'expired') return resultAnswer({ ...outcome.result, outputExpired: true }, told);
   if (outcome.came === 'result') {
     const result = row.result.safeParse(outcome.result);
-    if (result.success) return resultAnswer({ ...Object(result.data), ...outcome.streams }, operationId);
+    if (result.success) return resultAnswer({ ...Object(result.data), ...outcome.streams }, told);
     log.error({ operation: name, operationId }, 'the worker gave a result of a wrong shape');
-    return errorAnswer('internal', { operationId });
+    return errorAnswer('internal', told);
   }
   const { code } = outcome;
-  const legal: readonly ErrorCode[] = [...commonErrors, ...row.errors];
-  if (!legal.includes(code)) {
+  if (!errorsOf(row).includes(code)) {
     log.error({ operation: name, operationId, code }, 'the worker gave a code that the operation cannot have');
-    return errorAnswer('internal', { operationId });
+    return errorAnswer('internal', told);
   }
-  if (outcome.details === undefined) return errorAnswer(code, { operationId });
+  if (outcome.details === undefined) return errorAnswer(code, told);
   const details = errorRow(code).details?.safeParse(outcome.details);
   if (details?.success !== true) log.error({ operation: name, operationId, code }, 'the worker gave wrong details');
-  return errorAnswer(code, { operationId, details: details?.data });
+  return errorAnswer(code, { ...told, details: details?.data });
 };
 
 const mutate = async (parts: InvokeParts, invocation: Invocation): Promise<Answer> => {

@@ -5,8 +5,9 @@ import { Refusal } from '../protocol/errors.ts';
 import { faultOf } from '../protocol/fault.ts';
 import type { Operation } from '../protocol/operation.ts';
 import type { OperationName } from '../protocol/operations/index.ts';
-import { userNumber } from '../protocol/values.ts';
+import { idempotencyKey, userNumber } from '../protocol/values.ts';
 import { type Answer, errorAnswer } from './answer.ts';
+import { headerValues } from './auth.ts';
 import { fieldsOf, readBody } from './body.ts';
 import type { Connections } from './connections.ts';
 import { type InvokeParts, invoke } from './invoke.ts';
@@ -29,6 +30,23 @@ const userOf = (fields: Readonly<Record<string, unknown>>): number | undefined =
   userNumber.safeParse(fields['user']).data;
 
 /**
+ * The caller's name for a mutation; on other routes the header has no meaning.
+ * @throws Refusal `bad_request` for one that is malformed or given twice
+ */
+const keyOf = (request: IncomingMessage, row: Operation): string | undefined => {
+  const values = row.effect === 'mutate' ? headerValues(request, 'idempotency-key') : [];
+  if (values.length === 0) return undefined;
+  const key = values.length === 1 ? idempotencyKey.safeParse(values[0]) : undefined;
+  if (key?.success !== true)
+    throw new Refusal(
+      'bad_request',
+      undefined,
+      'The header "Idempotency-Key" must be 1 to 128 of [A-Za-z0-9._:-], once.',
+    );
+  return key.data;
+};
+
+/**
  * Serves one request of an operation's route: body, schema, worker, answer, in the order of checks of the
  * specification. What is refused here never reached the worker, and is audited here.
  */
@@ -49,7 +67,8 @@ export const serveOperation = async (
     if (body === undefined) return;
     const fields = fieldsOf(body, row.params.shape);
     user = userOf(fields);
-    answer = await invoke(parts, { name, row, params: check(row.params, fields), user, started });
+    const params = check(row.params, fields);
+    answer = await invoke(parts, { name, row, params, user, idempotencyKey: keyOf(request, row), started });
   } catch (error) {
     const { code, message, details } = refusalOf(parts, error);
     parts.audit.add({

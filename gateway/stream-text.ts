@@ -1,5 +1,6 @@
+import { GrowingBuffer } from '../protocol/growing-buffer.ts';
 import { ProtocolViolation } from '../protocol/msgpack-check.ts';
-import { GrowingBuffer } from './growing-buffer.ts';
+import { textOf } from '../protocol/stream-text.ts';
 
 /** Gathers the bytes of one stream of a call, up to a limit. */
 export class StreamText {
@@ -35,8 +36,6 @@ export class StreamText {
 
   /** The text. @param cut true when the stream went on: then an incomplete last character is left out */
   text(cut: boolean): string {
-    const bytes = this.#kept?.bytes ?? Buffer.alloc(0);
-    // A decoder in streaming mode keeps back what the next piece might complete; there is none.
-    return cut ? new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true }) : bytes.toString('utf8');
+    return textOf(this.#kept?.bytes ?? Buffer.alloc(0), cut);
   }
 }

@@ -26,6 +26,8 @@ export interface CallRequest {
   readonly params: unknown;
   /** Of mutations only. */
   readonly operationId: string | undefined;
+  /** Of mutations only. */
+  readonly idempotencyKey: string | undefined;
   /** The operation's streams. */
   readonly streams: readonly string[];
   /** After this the outcome is that nothing came, ms. */
@@ -80,8 +82,9 @@ export class WorkerLink {
   call(request: CallRequest): Promise<CallOutcome> {
     const { connection } = this.#socket ?? {};
     if (connection === undefined) throw new Error('no request can be sent now');
+    const { operation, params, operationId, idempotencyKey } = request;
     const call = new Call(request.streams, this.#parts.outputBytesMax);
-    const id = connection.request(request.operation, request.params, request.operationId);
+    const id = connection.request(operation, params, operationId, idempotencyKey);
     const deadline = setTimeout(() => {
       // It stays under way until its reply: the worker may send the rest of its output first.
       call.giveUp();

@@ -2,7 +2,7 @@ import type { ErrorCode } from './errors.ts';
 import { auditQueueBytesMax } from './limits.ts';
 
 /** What an audit line can be about. */
-export type AuditAction = 'exec' | 'auth.denied' | 'link.lost' | 'worker.started';
+export type AuditAction = 'exec' | 'operation.status' | 'auth.denied' | 'link.lost' | 'worker.started';
 
 /** How it came out. `denied`: refused before any effect; `uncertain`: see the specification's 30. */
 export type AuditStatus = 'ok' | 'denied' | 'timeout' | 'error' | 'busy' | 'uncertain';
@@ -27,7 +27,8 @@ export interface AuditRecord {
   readonly exit?: number;
   readonly ms: number;
   readonly status: AuditStatus;
-  readonly reason?: ErrorCode | LinkLoss | StopReason;
+  /** `replayed`: an answer given again under its Idempotency-Key; nothing was done. */
+  readonly reason?: ErrorCode | LinkLoss | StopReason | 'replayed';
   readonly operationId?: string;
 }
 
@@ -44,6 +45,7 @@ export const auditStatusOf = (code: ErrorCode): AuditStatus => {
     case 'workspace_broken':
     case 'internal':
     case 'worker_unavailable':
+    case 'ledger_unavailable':
       return 'error';
     default:
       return 'denied';
@@ -53,12 +55,18 @@ export const auditStatusOf = (code: ErrorCode): AuditStatus => {
 /** Writes bytes and says how many of them went out; a plain fs.write. */
 export type WriteBytes = (bytes: Uint8Array, done: (error: Error | null, written: number) => void) => void;
 
+const isAboutNoEffect: ReadonlySet<AuditRecord['reason']> = new Set([
+  'worker_unavailable',
+  'ledger_unavailable',
+  'replayed',
+]);
+
 /**
  * True for lines about what did no work: no effect began, so that their number is the callers' alone to choose,
  * or the peer's, who can lose a link as often as it likes.
  */
 const isAboutNoWork = ({ action, status, reason }: AuditRecord): boolean =>
-  action === 'link.lost' || status === 'denied' || status === 'busy' || reason === 'worker_unavailable';
+  action === 'link.lost' || status === 'denied' || status === 'busy' || isAboutNoEffect.has(reason);
 
 /** No line at all is taken in at this, bytes: whatever was misjudged above, memory has an end. */
 const hardBytesMax = 2 * auditQueueBytesMax;

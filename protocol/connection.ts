@@ -128,10 +128,17 @@ export class Connection {
   }
 
   /** Gateway: sends a request and returns its id. The caller has looked at `state` and `full`. */
-  request(operation: OperationName, params: unknown, operationId: string | undefined): number {
+  request(
+    operation: OperationName,
+    params: unknown,
+    operationId: string | undefined,
+    idempotencyKey?: string | undefined,
+  ): number {
     if (this.#role !== 'gateway' || this.#state !== 'ready' || this.full) throw new Error('no request can be sent now');
     const id = this.#lastId + 1;
-    this.#say({ kind: 'request', id, operation, params, ...(operationId === undefined ? {} : { operationId }) });
+    const named = operationId === undefined ? {} : { operationId };
+    const keyed = idempotencyKey === undefined ? {} : { idempotencyKey };
+    this.#say({ kind: 'request', id, operation, params, ...named, ...keyed });
     this.#lastId = id;
     this.#underWay.set(id, { credit: 0 });
     return id;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { errorCodes } from './errors.ts';
 import { eventBytesMax, eventCreditBytes, requestsInFlightMax } from './limits.ts';
 import { operationNames } from './operations/index.ts';
-import { operationId } from './values.ts';
+import { idempotencyKey, operationId } from './values.ts';
 
 /** Changes whenever a message changes its meaning; both sides must say the same. */
 export const protocolVersion = 1;
@@ -29,6 +29,8 @@ const request = z.strictObject({
   operation: z.enum(operationNames),
   /** Of mutations only: minted by the gateway before the first byte goes out. */
   operationId: operationId.optional(),
+  /** The caller's own name for it; of mutations only. */
+  idempotencyKey: idempotencyKey.optional(),
   params: z.unknown(),
 });
 
@@ -39,16 +41,32 @@ const streamEnd = z.strictObject({
   cut: z.boolean(),
 });
 
+/** What is left of a result whose answer is not kept any more. */
+const expiredResult = z.strictObject({
+  timedOut: z.boolean(),
+  /** null when no exit code was seen or the operation has none. */
+  exitCode: z.int().min(-1).max(255).nullable(),
+});
+
 const reply = z.strictObject({
   kind: z.literal('reply'),
   id: requestId,
+  /** `replayOf`: the operation that this answer was given for, when it is given again under its Idempotency-Key. */
   outcome: z.discriminatedUnion('ok', [
-    z.strictObject({ ok: z.literal(true), result: z.unknown(), streams: z.record(streamName, streamEnd) }),
+    z.strictObject({
+      ok: z.literal(true),
+      result: z.unknown(),
+      streams: z.record(streamName, streamEnd),
+      replayOf: operationId.optional(),
+    }),
     z.strictObject({
       ok: z.literal(false),
       error: z.enum(errorCodes),
       details: z.record(z.string(), z.unknown()).optional(),
+      replayOf: operationId.optional(),
     }),
+    /** A replay of an operation that had a result, which is not kept any more. */
+    z.strictObject({ ok: z.literal('expired'), result: expiredResult, replayOf: operationId }),
   ]),
 });
 
@@ -85,5 +103,7 @@ export type Message = z.output<typeof message>;
 export type MessageOf<Kind extends Message['kind']> = Extract<Message, { kind: Kind }>;
 /** How an operation came out. */
 export type Outcome = MessageOf<'reply'>['outcome'];
+/** What is left of a result that is not kept any more. */
+export type ExpiredResult = z.output<typeof expiredResult>;
 /** What is told of a stream when all of it was sent. */
 export type StreamEnd = z.output<typeof streamEnd>;

@@ -48,6 +48,12 @@ export const errors = {
   tool_not_allowed: { status: 403, retry: 'change', blame: 'caller', text: 'This tool is not on the allowlist.' },
   route_not_found: { status: 404, retry: 'change', blame: 'caller', text: 'There is no such route.' },
   not_found: { status: 404, retry: 'change', blame: 'caller', text: 'The path names nothing that exists.' },
+  operation_not_found: {
+    status: 404,
+    retry: 'change',
+    blame: 'caller',
+    text: 'No such operation began here, or its record has expired.',
+  },
   request_timeout: { status: 408, retry: 'later', blame: 'caller', text: 'The request did not arrive in time.' },
   busy: {
     status: 409,
@@ -55,6 +61,31 @@ export const errors = {
     blame: 'caller',
     text: 'Another operation of this user is under way.',
     details: z.strictObject({ action: z.string().max(64), operationId: z.string().max(64) }),
+  },
+  operation_running: {
+    status: 409,
+    retry: 'later',
+    blame: 'caller',
+    text: 'The operation of this Idempotency-Key is still under way.',
+    details: z.strictObject({ operationId: z.string().max(64) }),
+  },
+  idempotency_conflict: {
+    status: 409,
+    retry: 'change',
+    blame: 'caller',
+    text: 'This Idempotency-Key belongs to another request.',
+    details: z.strictObject({ operationId: z.string().max(64) }),
+  },
+  operation_interrupted: {
+    status: 409,
+    retry: 'change',
+    blame: 'caller',
+    text: 'The operation of this Idempotency-Key was cut short; doing it again takes a new key.',
+    details: z.strictObject({
+      operationId: z.string().max(64),
+      state: z.string().max(32),
+      outcome: z.string().max(64).nullable(),
+    }),
   },
   body_too_large: {
     status: 413,
@@ -113,6 +144,12 @@ export const errors = {
     retry: 'later',
     blame: 'service',
     text: 'The worker cannot be reached; nothing was done.',
+  },
+  ledger_unavailable: {
+    status: 503,
+    retry: 'later',
+    blame: 'operator',
+    text: 'The ledger of operations cannot be used; nothing was done.',
   },
   overloaded: {
     status: 503,

@@ -67,5 +67,12 @@ export const headerBytesMax = 16 * KiB;
 export const auditQueueBytesMax = MiB;
 /** Log lines that wait for their reader, bytes; beyond it lines are dropped. */
 export const logQueueBytesMax = MiB;
+/** Full answers of finished operations, kept for those who ask again: altogether, of one operation, and for how long. */
+export const answersBytesMax = 8 * MiB;
+export const answerBytesMax = MiB;
+export const answersRetainMs = 600_000;
+/** The ledger's answer to one request takes no longer than this, or it counts as unavailable, ms. */
+export const ledgerTimeoutMs = 5_000;
+
 /** Shortest service token, characters. */
 export const tokenLengthMin = 32;

@@ -42,3 +42,18 @@ export const commonErrors = [
   'overloaded',
   'wrong_shard',
 ] as const satisfies readonly ErrorCode[];
+
+/** What any mutation can be answered with besides, before its effect began. */
+export const commonMutationErrors = [
+  'operation_running',
+  'idempotency_conflict',
+  'operation_interrupted',
+  'ledger_unavailable',
+] as const satisfies readonly ErrorCode[];
+
+/** Every code that the worker may answer an operation with. */
+export const errorsOf = (row: Operation): readonly ErrorCode[] => [
+  ...commonErrors,
+  ...(row.effect === 'mutate' ? commonMutationErrors : []),
+  ...row.errors,
+];

@@ -100,6 +100,7 @@ export const settingsTable = {
   RUNNER_MAX_ADDRESS_BYTES: { schema: whole(0, Number.MAX_SAFE_INTEGER), default: '0' },
   RUNNER_MAX_RUNS: { schema: whole(1, 1000), default: '64' },
   RUNNER_USER_RANGE: { schema: userRange, default: 'all' },
+  RUNNER_LEDGER_RETAIN_DAYS: { schema: whole(1, 3_650), default: '7' },
   RUNNER_LOG_LEVEL: { schema: logLevel, default: 'info' },
 } as const;
 

@@ -41,5 +41,8 @@ export const relativePath = text
 /** An agent's id as evo-workflow takes it; never starts with a hyphen, so it can't be read as an option. */
 export const agentId = z.string().regex(/^[A-Za-z0-9._][A-Za-z0-9._-]{0,127}$/);
 
+/** What a caller names one mutation by, to be able to ask for it again. It never leaves memory: the ledger has a keyed digest of it. */
+export const idempotencyKey = z.string().regex(/^[A-Za-z0-9._:-]{1,128}$/);
+
 /** UUIDv7 of one mutating request (RFC 9562, 5.7). */
 export const operationId = z.string().regex(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);

@@ -26,6 +26,7 @@ const names = [
   'RUNNER_MAX_ADDRESS_BYTES',
   'RUNNER_MAX_RUNS',
   'RUNNER_USER_RANGE',
+  'RUNNER_LEDGER_RETAIN_DAYS',
   'RUNNER_LOG_LEVEL',
 ] as const;
 
@@ -70,6 +71,7 @@ export const readConfig = (environment: NodeJS.ProcessEnv) => {
     addressBytesMax: settings.RUNNER_MAX_ADDRESS_BYTES,
     runsMax: settings.RUNNER_MAX_RUNS,
     userRange: settings.RUNNER_USER_RANGE,
+    ledgerRetainMs: settings.RUNNER_LEDGER_RETAIN_DAYS * 86_400_000,
     logLevel: settings.RUNNER_LOG_LEVEL,
   };
 };

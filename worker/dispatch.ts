@@ -1,7 +1,7 @@
 /**
  * Purpose: the only caller of handlers. Every request of the gateway goes through the same steps, in this order:
- * look-up, schema, state, shard, room, handler, schema of the result, audit. An operation's record is begun
- * before its handler and finished after it.
+ * look-up, schema, shard, state, room, key, handler, schema of the result, audit. A mutation's handler begins its
+ * record right before the effect; it is finished here, before the answer is told.
  * Rights: root with the three capabilities, which handlers use through spaces and runs.
  * Called by: link.ts, for each request.
  * Fails: a request that the gateway's own check would have refused is a sign of a taken gateway: it throws
@@ -11,11 +11,12 @@ import type { Logger } from 'pino';
 import { type AuditQueue, type AuditRecord, auditStatusOf, type StopReason } from '../protocol/audit.ts';
 import { check } from '../protocol/check.ts';
 import type { MessageOf, Outcome } from '../protocol/envelope.ts';
-import { type ErrorCode, Refusal } from '../protocol/errors.ts';
+import { errorCodes, Refusal } from '../protocol/errors.ts';
 import { faultOf } from '../protocol/fault.ts';
 import { ProtocolViolation } from '../protocol/msgpack-check.ts';
-import { commonErrors, type Operation } from '../protocol/operation.ts';
+import { errorsOf, type Operation } from '../protocol/operation.ts';
 import { type OperationName, operations, type Params, type Result } from '../protocol/operations/index.ts';
+import type { Mutation, MutationEnd, Mutations, Replay } from './ledger/mutations.ts';
 import type { Outputs } from './outputs.ts';
 
 /** What an audit line says beyond what every line says. */
@@ -27,6 +28,12 @@ export interface HandlerContext {
   /** Aborted with a StopReason when nobody waits for the answer any more and the work must end. */
   readonly signal: AbortSignal;
   readonly outputs: Outputs;
+  /**
+   * Puts the mutation on record. Every handler of one calls it once, right before anything that can't be undone,
+   * after all refusals that it can see coming.
+   * @throws Refusal `ledger_unavailable`
+   */
+  begin(): Promise<void>;
   /** Adds facts to the audit line, whatever the outcome will be. */
   note(facts: AuditFacts): void;
 }
@@ -39,6 +46,7 @@ export type Handlers = {
 /** What dispatch asks the rest of the worker. */
 export interface DispatchDependencies {
   readonly handlers: Handlers;
+  readonly mutations: Mutations;
   readonly audit: AuditQueue;
   readonly log: Logger;
   readonly userRange: { readonly first: number; readonly last: number };
@@ -53,15 +61,28 @@ export interface Call {
   readonly outputs: Outputs;
 }
 
-const mayAnswer = (row: Operation, code: ErrorCode): boolean =>
-  row.errors.includes(code) || commonErrors.some((common) => common === code);
+/** A request on its way: what all steps know of it. */
+interface Step {
+  readonly name: OperationName;
+  readonly row: Operation;
+  readonly params: Params<OperationName>;
+  readonly operationId: string;
+  readonly idempotencyKey: string | undefined;
+  readonly signal: AbortSignal;
+  readonly outputs: Outputs;
+  /** On the monotonic clock, ms. */
+  readonly startedAt: number;
+}
+
+const userOf = (params: Params<OperationName>): number | undefined => params.user;
 
 /** The pipeline that every operation goes through. */
 export class Dispatch {
   readonly #dependencies: DispatchDependencies;
   /** Mutations under way, by operation id. */
-  readonly #begun = new Set<string>();
+  readonly #underWay = new Set<string>();
   #draining = false;
+  #idle: (() => void)[] = [];
 
   constructor(dependencies: DispatchDependencies) {
     this.#dependencies = dependencies;
@@ -72,29 +93,38 @@ export class Dispatch {
     this.#draining = true;
   }
 
+  /** Resolves when no mutation is under way: all outcomes are on record. The caller bounds the wait. */
+  async idle(): Promise<void> {
+    if (this.#underWay.size === 0) return;
+    await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
   /**
    * Carries out one request.
    * @throws ProtocolViolation when the gateway can't have checked it
    */
   async call({ request, signal, outputs }: Call): Promise<Outcome> {
-    const startedAt = performance.now();
-    const row = operations[request.operation];
-    const operationId = this.#begin(request, row);
+    const { operation: name, idempotencyKey } = request;
+    const row = operations[name];
+    const operationId = this.#take(request, row);
     try {
       const params = this.#checked(request, row);
-      return await this.#carryOut(request.operation, params, { operationId, signal, outputs, startedAt });
+      const startedAt = performance.now();
+      const step: Step = { name, row, params, operationId, idempotencyKey, signal, outputs, startedAt };
+      return await (operationId === '' ? this.#carryOut(step, undefined) : this.#mutate(step));
     } finally {
-      this.#begun.delete(operationId);
+      this.#underWay.delete(operationId);
+      if (this.#underWay.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
     }
   }
 
   /** A mutation names itself, once; anything else names nothing. */
-  #begin(request: MessageOf<'request'>, row: Operation): string {
-    const operationId = request.operationId ?? '';
-    if ((operationId !== '') !== (row.effect === 'mutate'))
-      throw new ProtocolViolation('an operation id is missing or misplaced');
-    if (this.#begun.has(operationId)) throw new ProtocolViolation('an operation id is used again');
-    if (operationId !== '') this.#begun.add(operationId);
+  #take({ operationId = '', idempotencyKey }: MessageOf<'request'>, row: Operation): string {
+    const mutates = row.effect === 'mutate';
+    if ((operationId !== '') !== mutates || (idempotencyKey !== undefined && !mutates))
+      throw new ProtocolViolation('an operation id or key is missing or misplaced');
+    if (this.#underWay.has(operationId)) throw new ProtocolViolation('an operation id is used again');
+    if (mutates) this.#underWay.add(operationId);
     return operationId;
   }
 
@@ -106,53 +136,124 @@ export class Dispatch {
     }
   }
 
-  async #carryOut(
-    name: OperationName,
-    params: Params<OperationName>,
-    { operationId, signal, outputs, startedAt }: Omit<HandlerContext, 'note'> & { startedAt: number },
-  ): Promise<Outcome> {
-    const { handlers, audit } = this.#dependencies;
-    const row: Operation = operations[name];
-    let facts: AuditFacts = {};
-    const note = (more: AuditFacts): void => {
-      facts = { ...facts, ...more };
-    };
-    const finish = (status: AuditRecord['status'], reason?: ErrorCode | StopReason): void =>
-      audit.add({
-        action: row.audit,
-        user: params.user,
-        ...facts,
-        ms: Math.round(performance.now() - startedAt),
-        status,
-        ...(reason === undefined ? {} : { reason }),
-        ...(operationId === '' ? {} : { operationId }),
-      });
+  /** A mutation goes through the ledger; one that was done before under its key is not done again. */
+  async #mutate(step: Step): Promise<Outcome> {
+    const { name, operationId, idempotencyKey, params } = step;
+    const user = userOf(params);
+    if (user === undefined) throw new Error('a mutation without a user');
     try {
-      this.#admit(row, params.user);
-      const result = await handlers[name](params, { operationId, signal, outputs, note });
-      await outputs.sent();
-      const outcome: Outcome = { ok: true, result: check(operations[name].result, result), streams: outputs.ends() };
-      finish(facts.status ?? 'ok');
-      return outcome;
+      this.#admit(step);
+      return await this.#dependencies.mutations.enter(
+        { operationId, operation: name, user, params, idempotencyKey },
+        (mutation) => this.#carryOut(step, mutation),
+        (earlier) => this.#replay(step, earlier),
+      );
     } catch (error) {
-      const refusal = this.#understood(error, row);
-      // Cut short since nobody waits: the reason says why. Any other refusal would have been the same without it.
-      if (signal.aborted && refusal.code === 'uncertain') finish('error', signal.reason as StopReason);
-      else finish(auditStatusOf(refusal.code), refusal.code);
-      return { ok: false, error: refusal.code, ...(refusal.details === undefined ? {} : { details: refusal.details }) };
+      return this.#refused(step, {}, error);
     }
   }
 
+  /** Does the work and audits it. Throws nothing but what a link must end for. */
+  async #carryOut(step: Step, mutation: Mutation | undefined): Promise<Outcome> {
+    const { name, params, operationId, signal, outputs } = step;
+    let facts: AuditFacts = {};
+    const context: HandlerContext = {
+      operationId,
+      signal,
+      outputs,
+      begin: async () => mutation?.begin(),
+      note: (more) => {
+        facts = { ...facts, ...more };
+      },
+    };
+    let outcome: MutationEnd['outcome'];
+    try {
+      if (mutation === undefined) this.#admit(step);
+      const result = check(operations[name].result, await this.#handle(name, params, context));
+      if (mutation?.begun === false) throw new Error('an effect that is not on record');
+      await outputs.sent();
+      outcome = { ok: true, result, streams: outputs.ends() };
+      this.#audit(step, facts, facts.status ?? 'ok');
+    } catch (error) {
+      outcome = this.#refused(step, facts, error);
+    }
+    await mutation?.finish({
+      outcome,
+      timedOut: facts.status === 'timeout',
+      stopped: signal.aborted ? (signal.reason as StopReason) : undefined,
+      exit: facts.exit,
+      streams: outputs.kept(),
+    });
+    return outcome;
+  }
+
+  /** The compiler can't see that a row's handler takes that row's params. */
+  #handle(name: OperationName, params: Params<OperationName>, context: HandlerContext): Promise<unknown> {
+    const handlers = this.#dependencies.handlers as Readonly<
+      Record<OperationName, (params: unknown, context: HandlerContext) => Promise<unknown>>
+    >;
+    return handlers[name](params, context);
+  }
+
+  /** Tells an answer again, as it was told before, or what is left of it. */
+  async #replay(step: Step, { operationId, answer, record }: Replay): Promise<Outcome> {
+    const { outputs } = step;
+    this.#audit({ ...step, operationId }, record.exit === null ? {} : { exit: record.exit }, 'ok', 'replayed');
+    if (answer !== undefined) {
+      if (!answer.outcome.ok) return { ...answer.outcome, replayOf: operationId };
+      for (const [stream, { cut }] of Object.entries(answer.outcome.streams)) if (cut) outputs.markCut(stream);
+      for (const [stream, bytes] of answer.streams) outputs.write(stream, bytes, () => undefined);
+      await outputs.sent();
+      return { ok: true, result: answer.outcome.result, streams: outputs.ends(), replayOf: operationId };
+    }
+    const { outcome, exit } = record;
+    if (outcome === 'ok' || outcome === 'timeout')
+      return { ok: 'expired', result: { timedOut: outcome === 'timeout', exitCode: exit }, replayOf: operationId };
+    const error = errorCodes.find((code) => code === outcome);
+    if (error === undefined) throw new Error('an outcome that cannot be told again');
+    return { ok: false, error, replayOf: operationId };
+  }
+
   /** @throws Refusal what is refused before a handler looks at the request */
-  #admit(row: Operation, user: number): void {
+  #admit({ params, row }: Step): void {
     const { userRange, overloaded } = this.#dependencies;
-    if (user < userRange.first || user > userRange.last) throw new Refusal('wrong_shard');
+    const user = userOf(params);
+    if (user !== undefined && (user < userRange.first || user > userRange.last)) throw new Refusal('wrong_shard');
     if (this.#draining) throw new Refusal('draining');
     if (row.effect === 'mutate' && overloaded()) throw new Refusal('overloaded');
   }
 
+  #refused(step: Step, facts: AuditFacts, error: unknown): Extract<Outcome, { ok: false }> {
+    // A reused id or bad params: the link must end.
+    if (error instanceof ProtocolViolation) throw error;
+    const { signal, row } = step;
+    const { code, details } = this.#understood(error, row);
+    // Cut short since nobody waits: the reason says why. Any other refusal would have been the same without it.
+    if (signal.aborted && code === 'uncertain') this.#audit(step, facts, 'error', signal.reason as StopReason);
+    else this.#audit(step, facts, auditStatusOf(code), code);
+    return { ok: false, error: code, ...(details === undefined ? {} : { details }) };
+  }
+
+  #audit(
+    { row, params, operationId, startedAt }: Step,
+    facts: AuditFacts,
+    status: AuditRecord['status'],
+    reason?: AuditRecord['reason'],
+  ): void {
+    const user = userOf(params);
+    this.#dependencies.audit.add({
+      action: row.audit,
+      ...(user === undefined ? {} : { user }),
+      ...facts,
+      ms: Math.round(performance.now() - startedAt),
+      status,
+      ...(reason === undefined ? {} : { reason }),
+      ...(operationId === '' ? {} : { operationId }),
+    });
+  }
+
   #understood(error: unknown, row: Operation): Refusal {
-    if (error instanceof Refusal && error.code !== 'bad_request' && mayAnswer(row, error.code)) return error;
+    if (error instanceof Refusal && error.code !== 'bad_request' && errorsOf(row).includes(error.code)) return error;
     this.#dependencies.log.error(faultOf(error), 'an operation failed in an unforeseen way');
     return new Refusal('internal');
   }

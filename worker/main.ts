@@ -16,11 +16,15 @@ import { readConfig } from './config.ts';
 import { Dispatch } from './dispatch.ts';
 import { prepareFolders } from './folders.ts';
 import { openInitChannel } from './init-channel.ts';
+import { Answers } from './ledger/answers.ts';
+import { Ledger } from './ledger/ledger.ts';
+import { Mutations } from './ledger/mutations.ts';
 import { Link } from './link.ts';
 import { listen, prepareSocket } from './listen.ts';
 import { UserLocks } from './locks.ts';
 import { makeLog } from './log.ts';
 import { execHandler } from './operations/exec.ts';
+import { operationStatusHandler } from './operations/operation-status.ts';
 import { ownWrongRights } from './rights.ts';
 import { Runs } from './runs/runs.ts';
 import { Spawner } from './runs/spawner.ts';
@@ -31,6 +35,7 @@ const configurationStatus = 78;
 /** What comes after the drain at a stop, ms. With it less than the 3 s after which init kills. */
 const runsLimitMs = 1_000;
 const spawnerLimitMs = 500;
+const ledgerLimitMs = 300;
 const flushLimitMs = 200;
 
 const nativeProgram = fileURLToPath(new URL('../helper/native/workspace-runner-native', import.meta.url));
@@ -57,6 +62,7 @@ const main = async (): Promise<void> => {
   for (const [tool, path] of config.tools) {
     if (!existsSync(path)) log.warn({ tool }, 'this tool is not there: calling it is answered exec_failed');
   }
+  const ledger = await Ledger.open({ stateDir: config.stateDir, retainMs: config.ledgerRetainMs }, log);
   const spaces = new Spaces(config.workDir);
   const broken = spaces.removeLeftovers();
   if (broken > 0) log.warn({ broken }, 'half-made spaces of an earlier life could not be removed');
@@ -65,8 +71,13 @@ const main = async (): Promise<void> => {
   const lock = join(config.stateDir, 'lock');
   const spawner = new Spawner({ program: nativeProgram, folder: config.spawnerDir, lock }, log);
   const runs = new Runs(spawner, config.runsMax, log);
+  const answers = new Answers();
   const dispatch = new Dispatch({
-    handlers: { exec: execHandler({ config, spaces, locks, runs }) },
+    handlers: {
+      exec: execHandler({ config, spaces, locks, runs }),
+      'operation.status': operationStatusHandler({ ledger, answers }),
+    },
+    mutations: new Mutations(ledger, answers),
     audit,
     log,
     userRange: config.userRange,
@@ -85,7 +96,8 @@ const main = async (): Promise<void> => {
     await Promise.race([link?.idle(), delay(graceMs)]);
     runs.stop();
     link?.end();
-    await Promise.race([runs.idle(), delay(runsLimitMs)]);
+    await Promise.race([Promise.all([runs.idle(), dispatch.idle()]), delay(runsLimitMs)]);
+    await Promise.race([ledger.close(), delay(ledgerLimitMs)]);
     await Promise.race([spawner.stop(), delay(spawnerLimitMs)]);
     const flushed = await Promise.race([audit.flushed().then(() => true), delay(flushLimitMs, false)]);
     // exit() waits for the thread that writes to a reader which has stalled: for ever.

@@ -5,7 +5,8 @@
  * Fails: a gateway that takes nothing in makes the producer pause; link.ts ends a link that stalls for too long.
  */
 import type { StreamEnd } from '../protocol/envelope.ts';
-import { eventBytesMax } from '../protocol/limits.ts';
+import { GrowingBuffer } from '../protocol/growing-buffer.ts';
+import { answerBytesMax, eventBytesMax } from '../protocol/limits.ts';
 
 /** How much may be sent now, and how to send it: the link's side of one request. */
 export interface EventChannel {
@@ -26,6 +27,9 @@ export class Outputs {
   readonly #channel: EventChannel;
   readonly #waiting: Piece[] = [];
   readonly #sent = new Map<string, { bytes: number; cut: boolean }>();
+  /** What was written so far, while that is little enough to be told again. */
+  readonly #kept = new Map<string, GrowingBuffer>();
+  #keptBytes = 0;
   #resume: (() => void) | undefined;
   #emptied: (() => void) | undefined;
   #discarding = false;
@@ -45,7 +49,9 @@ export class Outputs {
   write(stream: string, data: Uint8Array<ArrayBuffer>, resume: () => void): boolean {
     const entry = this.#sent.get(stream);
     if (!entry) throw new Error('an operation wrote to a stream that it does not have');
-    if (this.#discarding || data.length === 0) return true;
+    if (data.length === 0) return true;
+    this.#keep(stream, data);
+    if (this.#discarding) return true;
     entry.bytes += data.length;
     this.#waiting.push({ stream, data });
     this.flush();
@@ -97,6 +103,23 @@ export class Outputs {
   /** What the reply tells of each stream. */
   ends(): Record<string, StreamEnd> {
     return Object.fromEntries(this.#sent);
+  }
+
+  /** All that was written, by stream, sent or not; undefined if it was too much to be kept. */
+  kept(): ReadonlyMap<string, Buffer<ArrayBuffer>> | undefined {
+    if (this.#keptBytes > answerBytesMax) return undefined;
+    return new Map(Array.from(this.#kept, ([stream, { bytes }]) => [stream, Buffer.from(bytes)]));
+  }
+
+  #keep(stream: string, data: Uint8Array<ArrayBuffer>): void {
+    this.#keptBytes += data.length;
+    if (this.#keptBytes > answerBytesMax) {
+      this.#kept.clear();
+      return;
+    }
+    const buffer = this.#kept.get(stream) ?? new GrowingBuffer(answerBytesMax);
+    buffer.append(data);
+    this.#kept.set(stream, buffer);
   }
 
   #released(): void {

@@ -87,7 +87,7 @@ const resultOf = (run: RunExit): Result<'exec'> => ({
 });
 
 /** @throws Refusal for every end that is not the tool's own or the time limit's */
-const settled = async (handle: RunHandle): Promise<RunExit> => {
+const settled = async (handle: RunHandle, context: HandlerContext): Promise<RunExit> => {
   const end = await handle.outcome;
   switch (end.kind) {
     case 'failed':
@@ -97,6 +97,7 @@ const settled = async (handle: RunHandle): Promise<RunExit> => {
     case 'lost':
       throw new Refusal('uncertain');
     case 'incomplete':
+      if (end.exit.exitCode !== undefined) context.note({ exit: end.exit.exitCode });
       throw new Refusal('kill_incomplete');
     case 'exit':
       // Ended because nobody waits, or because its spawner died: whatever the leader's status says, the tool was cut short.
@@ -117,6 +118,7 @@ export const execHandler =
     let handle: RunHandle;
     try {
       const plan = planOf(params, program, space, config);
+      await context.begin();
       handle = await runs.start(
         plan,
         (stream, data, resume) => context.outputs.write(stream, data, resume),
@@ -128,7 +130,7 @@ export const execHandler =
     }
     // The lock outlives this answer when the run does.
     void handle.gone.then(release);
-    const run = await settled(handle);
+    const run = await settled(handle, context);
     if (run.stdoutCut) context.outputs.markCut('stdout');
     if (run.stderrCut) context.outputs.markCut('stderr');
     const exit = run.exitCode ?? -1;

@@ -261,6 +261,7 @@ describe('the status that a refusal is audited with', () => {
     kill_incomplete: 'error',
     workspace_broken: 'error',
     internal: 'error',
+    ledger_unavailable: 'error',
     worker_unavailable: 'error',
   };
   it.each(errorCodes)('%s', (code) => {

@@ -11,8 +11,12 @@ const restated: Record<string, number> = {
   tool_not_allowed: 403,
   route_not_found: 404,
   not_found: 404,
+  operation_not_found: 404,
   request_timeout: 408,
   busy: 409,
+  operation_running: 409,
+  idempotency_conflict: 409,
+  operation_interrupted: 409,
   body_too_large: 413,
   expectation_failed: 417,
   wrong_shard: 421,
@@ -24,6 +28,7 @@ const restated: Record<string, number> = {
   internal: 500,
   uncertain: 502,
   worker_unavailable: 503,
+  ledger_unavailable: 503,
   overloaded: 503,
   draining: 503,
 };
@@ -56,17 +61,30 @@ describe('the closed list of errors', () => {
   it('advises to send again only what certainly had no effect', () => {
     const later = errorCodes.filter((code) => errors[code].retry === 'later').sort();
     expect(later).toStrictEqual(
-      ['busy', 'draining', 'limit_failed', 'overloaded', 'request_timeout', 'worker_unavailable'].sort(),
+      [
+        'busy',
+        'draining',
+        'ledger_unavailable',
+        'limit_failed',
+        'operation_running',
+        'overloaded',
+        'request_timeout',
+        'worker_unavailable',
+      ].sort(),
     );
     const ask = errorCodes.filter((code) => errors[code].retry === 'ask').sort();
     expect(ask).toStrictEqual(['internal', 'kill_incomplete', 'uncertain']);
   });
 
   it('has details of a closed shape where there are any', () => {
+    const operationId = '01890a5d-ac96-7cc0-8000-000000000000';
     const shapes: Partial<Record<ErrorCode, object>> = {
-      busy: { action: 'exec', operationId: '01890a5d-ac96-7cc0-8000-000000000000' },
+      busy: { action: 'exec', operationId },
       exec_failed: { step: 'exec', errno: 'ENOENT' },
       limit_failed: { step: 'rlimit', errno: 'EPERM' },
+      operation_running: { operationId },
+      idempotency_conflict: { operationId },
+      operation_interrupted: { operationId, state: 'interrupted', outcome: 'killed_link_lost' },
     };
     const withDetails = errorCodes.filter((code) => errorRow(code).details !== undefined).sort();
     expect(withDetails).toStrictEqual(Object.keys(shapes).sort());

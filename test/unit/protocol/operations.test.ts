@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { errors } from '../../../protocol/errors.ts';
-import { commonErrors, type Operation } from '../../../protocol/operation.ts';
+import { commonErrors, commonMutationErrors, errorsOf, type Operation } from '../../../protocol/operation.ts';
 import { operationNames, operations } from '../../../protocol/operations/index.ts';
 
 /** The whole table by hand. A row that is new, gone, moved or no longer a mutation has to be changed here too. */
@@ -26,6 +26,15 @@ const restated = {
       'worker_unavailable',
       'workspace_broken',
     ],
+  },
+  'operation.status': {
+    route: '/v1/operation/status',
+    effect: 'read',
+    audit: 'operation.status',
+    streams: [],
+    secrets: ['idempotencyKey'],
+    params: ['idempotencyKey', 'operationId', 'user'],
+    errors: ['ledger_unavailable', 'operation_not_found'],
   },
 } as const;
 
@@ -63,7 +72,7 @@ describe('the operation table', () => {
 
 describe.each(rows)('the row %s', (_name, row) => {
   it('names only codes that exist, each once, none that every operation has anyway', () => {
-    const all = [...row.errors, ...commonErrors];
+    const all = errorsOf(row);
     for (const code of all) expect(errors).toHaveProperty(code);
     expect(new Set(all).size).toBe(all.length);
   });
@@ -96,5 +105,11 @@ describe.each(rows)('the row %s', (_name, row) => {
 describe('the errors that every operation can have', () => {
   it('are the restated ones', () => {
     expect([...commonErrors].sort()).toStrictEqual(['draining', 'internal', 'overloaded', 'wrong_shard']);
+    expect([...commonMutationErrors].sort()).toStrictEqual([
+      'idempotency_conflict',
+      'ledger_unavailable',
+      'operation_interrupted',
+      'operation_running',
+    ]);
   });
 });

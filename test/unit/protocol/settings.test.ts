@@ -34,6 +34,7 @@ const defaults: Record<SettingName, unknown> = {
   RUNNER_MAX_ADDRESS_BYTES: 0,
   RUNNER_MAX_RUNS: 64,
   RUNNER_USER_RANGE: { first: 0, last: 1_000_000 },
+  RUNNER_LEDGER_RETAIN_DAYS: 7,
   RUNNER_LOG_LEVEL: 'info',
 };
 
@@ -122,6 +123,7 @@ const bad: Record<SettingName, readonly string[]> = {
     'none',
     '1-2\n',
   ],
+  RUNNER_LEDGER_RETAIN_DAYS: [...numbers, '0', '3651'],
   RUNNER_LOG_LEVEL: ['loud', 'INFO', 'silent', 'info ', '30'],
 };
 

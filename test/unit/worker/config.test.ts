@@ -19,6 +19,7 @@ describe('the settings of the worker', () => {
       addressBytesMax: 0,
       runsMax: 64,
       userRange: { first: 0, last: 1_000_000 },
+      ledgerRetainMs: 604_800_000,
       logLevel: 'info',
     });
     expect([...tools.keys()]).toStrictEqual(['git', 'glab', 'evo-workflow']);
@@ -59,6 +60,7 @@ describe('the settings of the worker', () => {
       addressBytesMax: 2,
       runsMax: 3,
       userRange: { first: 10, last: 20 },
+      ledgerRetainMs: 604_800_000,
       logLevel: 'warn',
     });
     expect(readConfig({ RUNNER_STATE_DIR: '/state' }).stateDir).toBe('/state');

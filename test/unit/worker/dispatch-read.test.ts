@@ -5,6 +5,7 @@ import { mintOperationId } from '../../../protocol/operation-id.ts';
 import { Dispatch, type Handlers } from '../../../worker/dispatch.ts';
 import { Outputs } from '../../../worker/outputs.ts';
 import { collectingAudit, collectingLog } from './support/collect.ts';
+import { openLedger } from './support/ledger.ts';
 
 /** In place of exec: a read, which has no operation id. */
 vi.mock('../../../protocol/operations/index.ts', async () => {
@@ -25,7 +26,8 @@ vi.mock('../../../protocol/operations/index.ts', async () => {
   return { operations: { exec: row } };
 });
 
-const setup = (overloaded = false) => {
+const setup = async (overloaded = false) => {
+  const { mutations } = await openLedger();
   const { log } = collectingLog();
   const { audit, lines } = collectingAudit();
   const release = Promise.withResolvers<void>();
@@ -35,7 +37,7 @@ const setup = (overloaded = false) => {
   });
   const handlers = { exec: look } as unknown as Handlers;
   const userRange = { first: 0, last: 10 };
-  const dispatch = new Dispatch({ handlers, audit, log, userRange, overloaded: () => overloaded });
+  const dispatch = new Dispatch({ handlers, mutations, audit, log, userRange, overloaded: () => overloaded });
   const ask = (operationId?: string) =>
     dispatch.call({
       request: {
@@ -53,13 +55,13 @@ const setup = (overloaded = false) => {
 
 describe('an operation that only reads', () => {
   it('must not name an operation', async () => {
-    const { ask, look } = setup();
+    const { ask, look } = await setup();
     await expect(ask(mintOperationId())).rejects.toThrow(ProtocolViolation);
     expect(look).not.toHaveBeenCalled();
   });
 
   it('goes on while no new mutation is taken in, and its audit line names no operation', async () => {
-    const { ask, lines, release } = setup(true);
+    const { ask, lines, release } = await setup(true);
     release.resolve();
     expect(await ask()).toStrictEqual({ ok: true, result: { seen: 1 }, streams: {} });
     expect(lines()).toHaveLength(1);
@@ -67,7 +69,7 @@ describe('an operation that only reads', () => {
   });
 
   it('does not stand in the way of another one', async () => {
-    const { ask, look, release } = setup();
+    const { ask, look, release } = await setup();
     const both = [ask(), ask()];
     await Promise.race([...both, new Promise(setImmediate)]);
     release.resolve();

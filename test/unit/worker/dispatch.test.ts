@@ -7,6 +7,7 @@ import type { Result } from '../../../protocol/operations/index.ts';
 import { Dispatch, type DispatchDependencies, type HandlerContext, type Handlers } from '../../../worker/dispatch.ts';
 import { Outputs } from '../../../worker/outputs.ts';
 import { collectingAudit, collectingLog, type Line } from './support/collect.ts';
+import { openLedger } from './support/ledger.ts';
 
 type Exec = Handlers['exec'];
 
@@ -22,12 +23,21 @@ interface Asked {
   readonly outputs?: Outputs;
 }
 
-const setup = (handler: Exec, more: Partial<Pick<DispatchDependencies, 'userRange' | 'overloaded'>> = {}) => {
+const neverAsked: Handlers['operation.status'] = async () => {
+  throw new Error('not asked for here');
+};
+
+const setup = async (handler: Exec, more: Partial<Pick<DispatchDependencies, 'userRange' | 'overloaded'>> = {}) => {
   const { log, lines: logged } = collectingLog();
   const { audit, lines: audited } = collectingAudit();
-  const exec = vi.fn(handler);
+  const { mutations, ledger } = await openLedger();
+  const exec = vi.fn<Exec>(async (given, context) => {
+    await context.begin();
+    return handler(given, context);
+  });
+  const handlers = { exec, 'operation.status': neverAsked };
   const userRange = { first: 0, last: 1_000_000 };
-  const dispatch = new Dispatch({ handlers: { exec }, audit, log, userRange, overloaded: () => false, ...more });
+  const dispatch = new Dispatch({ handlers, mutations, audit, log, userRange, overloaded: () => false, ...more });
   const ask = (asked: Asked = {}): Promise<Outcome> => {
     const operationId = 'operationId' in asked ? asked.operationId : mintOperationId();
     return dispatch.call({
@@ -42,7 +52,7 @@ const setup = (handler: Exec, more: Partial<Pick<DispatchDependencies, 'userRang
       outputs: asked.outputs ?? new Outputs(openChannel, ['stdout', 'stderr']),
     });
   };
-  return { dispatch, exec, ask, logged, audited };
+  return { dispatch, exec, ask, logged, audited, ledger };
 };
 
 const succeeds: Exec = async () => result;
@@ -65,7 +75,7 @@ const onlyLine = (lines: readonly Line[]): Line => {
 describe('an operation that succeeds', () => {
   it('answers with its result and its streams, and is audited with the facts that it noted', async () => {
     const operationId = mintOperationId();
-    const { ask, exec, audited, logged } = setup(async (_params, { note, outputs }) => {
+    const { ask, exec, audited, logged } = await setup(async (_params, { note, outputs }) => {
       note({ tool: 'git', args: 1 });
       outputs.write('stdout', Buffer.from('abc'), () => undefined);
       outputs.markCut('stderr');
@@ -95,7 +105,7 @@ describe('an operation that succeeds', () => {
   });
 
   it('can have another status than ok', async () => {
-    const { ask, audited } = setup(async (_params, { note }) => {
+    const { ask, audited } = await setup(async (_params, { note }) => {
       note({ exit: -1, status: 'timeout' });
       return result;
     });
@@ -106,7 +116,7 @@ describe('an operation that succeeds', () => {
   it('answers only when all of its output is on its way', async () => {
     let credit = 0;
     const outputs = new Outputs({ credit: () => credit, send: () => undefined }, ['stdout', 'stderr']);
-    const { ask, audited } = setup(async (_params, context) => {
+    const { ask, audited } = await setup(async (_params, context) => {
       context.outputs.write('stdout', Buffer.from('abc'), () => undefined);
       return result;
     });
@@ -126,7 +136,7 @@ describe('an operation that succeeds', () => {
 
 describe('a request that the gateway cannot have checked', () => {
   const violation = async (asked: Asked): Promise<string> => {
-    const { ask, exec, audited } = setup(succeeds);
+    const { ask, exec, audited } = await setup(succeeds);
     const error: unknown = await ask(asked).catch((thrown: unknown) => thrown);
     expect(exec).not.toHaveBeenCalled();
     expect(audited(), 'the end of the link is what is audited').toStrictEqual([]);
@@ -170,7 +180,7 @@ describe('a request that the gateway cannot have checked', () => {
 
   it('is a violation when it names an operation that is under way', async () => {
     const release = Promise.withResolvers<Result<'exec'>>();
-    const { ask, exec } = setup(() => release.promise);
+    const { ask, exec } = await setup(() => release.promise);
     const operationId = mintOperationId();
     const first = ask({ operationId });
     await expect(ask({ operationId })).rejects.toThrow(ProtocolViolation);
@@ -185,18 +195,18 @@ describe('the order of the checks', () => {
   const elsewhere = { userRange: { first: 100, last: 200 } };
 
   it('an operation id comes before the schema', async () => {
-    const { ask } = setup(succeeds);
+    const { ask } = await setup(succeeds);
     await expect(ask({ operationId: undefined, params: 1 })).rejects.toThrow(/operation id/);
   });
 
   it('the schema comes before shard, drain and load', async () => {
-    const { ask, dispatch } = setup(succeeds, { ...elsewhere, overloaded: () => true });
+    const { ask, dispatch } = await setup(succeeds, { ...elsewhere, overloaded: () => true });
     dispatch.drain();
     await expect(ask({ params: { ...params, user: 'x' } })).rejects.toThrow(ProtocolViolation);
   });
 
   it('the shard comes before drain and load', async () => {
-    const { ask, dispatch, exec, audited } = setup(succeeds, { ...elsewhere, overloaded: () => true });
+    const { ask, dispatch, exec, audited } = await setup(succeeds, { ...elsewhere, overloaded: () => true });
     dispatch.drain();
     const operationId = mintOperationId();
     expect(await ask({ operationId })).toStrictEqual({ ok: false, error: 'wrong_shard' });
@@ -213,7 +223,7 @@ describe('the order of the checks', () => {
   });
 
   it('both ends of the shard are within it', async () => {
-    const { ask } = setup(succeeds, elsewhere);
+    const { ask } = await setup(succeeds, elsewhere);
     const codes = [];
     for (const user of [99, 100, 200, 201]) {
       const outcome = await ask({ params: { ...params, user } });
@@ -223,7 +233,7 @@ describe('the order of the checks', () => {
   });
 
   it('drain comes before load', async () => {
-    const { ask, dispatch, exec, audited } = setup(succeeds, { overloaded: () => true });
+    const { ask, dispatch, exec, audited } = await setup(succeeds, { overloaded: () => true });
     dispatch.drain();
     expect(await ask()).toStrictEqual({ ok: false, error: 'draining' });
     expect(exec).not.toHaveBeenCalled();
@@ -231,7 +241,7 @@ describe('the order of the checks', () => {
   });
 
   it('load comes before the handler', async () => {
-    const { ask, exec, audited } = setup(succeeds, { overloaded: () => true });
+    const { ask, exec, audited } = await setup(succeeds, { overloaded: () => true });
     expect(await ask()).toStrictEqual({ ok: false, error: 'overloaded' });
     expect(exec).not.toHaveBeenCalled();
     expect(onlyLine(audited())).toMatchObject({ status: 'denied', reason: 'overloaded' });
@@ -239,7 +249,7 @@ describe('the order of the checks', () => {
 
   it('what is under way goes on while draining', async () => {
     const release = Promise.withResolvers<Result<'exec'>>();
-    const { ask, dispatch } = setup(() => release.promise);
+    const { ask, dispatch } = await setup(() => release.promise);
     const first = ask();
     dispatch.drain();
     expect(await ask()).toMatchObject({ error: 'draining' });
@@ -251,7 +261,7 @@ describe('the order of the checks', () => {
 describe('an operation that is refused', () => {
   it('answers with the code and its details, and is audited by its code', async () => {
     const details = { action: 'exec', operationId: 'other' };
-    const { ask, audited, logged } = setup(refuses('busy', details));
+    const { ask, audited, logged } = await setup(refuses('busy', details));
     const operationId = mintOperationId();
     expect(await ask({ operationId })).toStrictEqual({ ok: false, error: 'busy', details });
     expect(onlyLine(audited())).toStrictEqual({
@@ -283,9 +293,13 @@ describe('an operation that is refused', () => {
     draining: 'denied',
     overloaded: 'denied',
     wrong_shard: 'denied',
+    operation_running: 'denied',
+    idempotency_conflict: 'denied',
+    operation_interrupted: 'denied',
+    ledger_unavailable: 'error',
   };
   it.each(errorCodes)('with %s: the code if the operation has it, internal if not', async (code) => {
-    const { ask, audited, logged } = setup(refuses(code));
+    const { ask, audited, logged } = await setup(refuses(code));
     const status = statuses[code];
     expect(await ask()).toStrictEqual({ ok: false, error: status === undefined ? 'internal' : code });
     expect(onlyLine(audited())).toMatchObject(
@@ -295,7 +309,7 @@ describe('an operation that is refused', () => {
   });
 
   it('keeps the facts that were noted before', async () => {
-    const { ask, audited } = setup(async (_params, { note }) => {
+    const { ask, audited } = await setup(async (_params, { note }) => {
       note({ tool: 'git', args: 2 });
       throw new Refusal('workspace_broken');
     });
@@ -304,7 +318,7 @@ describe('an operation that is refused', () => {
   });
 
   it('a noted status does not hide the refusal', async () => {
-    const { ask, audited } = setup(async (_params, { note }) => {
+    const { ask, audited } = await setup(async (_params, { note }) => {
       note({ status: 'ok' });
       throw new Refusal('exec_failed');
     });
@@ -335,7 +349,7 @@ describe('an operation that goes wrong in an unforeseen way', () => {
     ['a result with a field too many', async () => Object.assign({}, result, { stdout: 'x' })],
   ];
   it.each(unforeseen)('%s: internal, without detail, logged without content', async (_name, handler) => {
-    const { ask, audited, logged } = setup(handler);
+    const { ask, audited, logged } = await setup(handler);
     const operationId = mintOperationId();
     expect(await ask({ operationId, params: secrets })).toStrictEqual({ ok: false, error: 'internal' });
     expect(onlyLine(audited())).toStrictEqual({
@@ -353,7 +367,7 @@ describe('an operation that goes wrong in an unforeseen way', () => {
   });
 
   it('a handler that throws before it returns a promise is no other case', async () => {
-    const { ask } = setup(() => {
+    const { ask } = await setup(() => {
       throw new Error('at once');
     });
     expect(await ask()).toStrictEqual({ ok: false, error: 'internal' });
@@ -367,7 +381,7 @@ describe('an operation that nobody waits for any more', () => {
       new Promise((_resolve, reject) => {
         signal.addEventListener('abort', () => reject(new Refusal('uncertain')));
       });
-    const { ask, audited } = setup((_params, context) => aborted(context));
+    const { ask, audited } = await setup((_params, context) => aborted(context));
     const answer = ask({ signal: stop.signal });
     stop.abort(reason);
     expect(await answer).toStrictEqual({ ok: false, error: 'uncertain' });
@@ -376,7 +390,7 @@ describe('an operation that nobody waits for any more', () => {
 
   it('is audited as what it was when it succeeded all the same', async () => {
     const stop = new AbortController();
-    const { ask, audited } = setup(async () => {
+    const { ask, audited } = await setup(async () => {
       stop.abort('cancelled');
       return result;
     });
@@ -391,7 +405,7 @@ describe('content', () => {
   it('is in no audit line, whatever the outcome', async () => {
     const secret = { user: 7, tool: 'git', args: ['planted-a'], dir: 'planted-d', env: ['K=planted-e'] };
     for (const handler of [succeeds, refuses('busy'), refuses('internal')]) {
-      const { ask, audited, logged } = setup(handler);
+      const { ask, audited, logged } = await setup(handler);
       await ask({ params: secret });
       expect(audited()).toHaveLength(1);
       expect(JSON.stringify(audited()) + logged.join('')).not.toContain('planted');

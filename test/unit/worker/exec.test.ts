@@ -76,12 +76,20 @@ const setup = (settings: Readonly<Record<string, string>> = {}) => {
   const locks = new UserLocks();
   const handler = execHandler({ config, spaces, locks, runs });
   const facts: AuditFacts[] = [];
+  /** How many runs there were each time that an effect was said to begin. */
+  const begun: number[] = [];
   const channel = { credit: (): number => 1_000_000, send: (): void => undefined };
   const outputs = new Outputs(channel, exec.streams);
   const run = (params: Partial<Params<'exec'>> = {}): Promise<Result<'exec'>> =>
     handler(
       { user: 7, tool: 'git', ...params },
-      { operationId: 'the-operation', signal: new AbortController().signal, outputs, note: (more) => facts.push(more) },
+      {
+        operationId: 'the-operation',
+        signal: new AbortController().signal,
+        outputs,
+        begin: async () => void begun.push(runs.plans.length),
+        note: (more) => facts.push(more),
+      },
     );
   const planOf = async (params: Partial<Params<'exec'>> = {}): Promise<LaunchPlan> => {
     await run(params);
@@ -91,7 +99,7 @@ const setup = (settings: Readonly<Record<string, string>> = {}) => {
     return plan;
   };
   const noted = (): AuditFacts => Object.assign({}, ...facts) as AuditFacts;
-  return { run, planOf, runs, spaces, locks, outputs, noted };
+  return { run, planOf, runs, spaces, locks, outputs, noted, begun };
 };
 
 const refusalOf = async (answer: Promise<unknown>): Promise<Refusal> => {

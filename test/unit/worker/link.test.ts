@@ -11,6 +11,7 @@ import { Dispatch, type HandlerContext, type Handlers } from '../../../worker/di
 import { Link } from '../../../worker/link.ts';
 import { eventually } from '../../support/wait.ts';
 import { collectingAudit, collectingLog } from './support/collect.ts';
+import { openLedger } from './support/ledger.ts';
 import { socketPair } from './support/socket-pair.ts';
 
 const result: Result<'exec'> = { exitCode: 0, truncated: false, timedOut: false, durationMs: 1, signal: null };
@@ -72,13 +73,19 @@ const setup = async () => {
   const { log, lines: logged } = collectingLog();
   const { audit, lines: audited } = collectingAudit();
   const started: Started[] = [];
-  const exec: Handlers['exec'] = ({ user }, context) => {
+  const exec: Handlers['exec'] = async ({ user }, context) => {
+    await context.begin();
     const { promise, resolve, reject } = Promise.withResolvers<Result<'exec'>>();
     started.push({ user, context, finish: resolve, refuse: reject });
     return promise;
   };
+  const { mutations } = await openLedger();
+  const neverAsked = async (): Promise<never> => {
+    throw new Error('not asked for here');
+  };
+  const handlers = { exec, 'operation.status': neverAsked };
   const userRange = { first: 0, last: 1_000_000 };
-  const dispatch = new Dispatch({ handlers: { exec }, audit, log, userRange, overloaded: () => false });
+  const dispatch = new Dispatch({ handlers, mutations, audit, log, userRange, overloaded: () => false });
   const link = new Link(far, { instance: randomUUID(), dispatch, audit, log });
   const begun = async (count: number): Promise<readonly Started[]> => {
     await eventually(`${count} handlers`, () => started.length === count);

@@ -1,0 +1,154 @@
+/**
+ * Purpose: the worker's durable memory of mutations: what was begun, and what became of it.
+ * Rights: root; the state dir only, through its own thread (thread.ts) and the key file (digest.ts).
+ * Called by: mutations.ts for every mutation; the handler of operation.status; main.ts at start and stop.
+ * Fails: what can't be put down before an effect refuses the mutation (`ledger_unavailable`); an outcome that can't
+ * be put down is logged and tried again. A thread that dies is a bug and ends the worker: without it nothing is safe.
+ */
+import { extname, join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import type { Logger } from 'pino';
+import { Refusal } from '../../protocol/errors.ts';
+import { ledgerTimeoutMs } from '../../protocol/limits.ts';
+import { ProtocolViolation } from '../../protocol/msgpack-check.ts';
+import { SettingsError } from '../../protocol/settings.ts';
+import { Digests, readOrMakeKey } from './digest.ts';
+import type { Finish, LedgerAnswer, LedgerOpening, LedgerRecord, LedgerRequest, NewRecord } from './record.ts';
+
+interface LedgerSettings {
+  readonly stateDir: string;
+  /** Records older than this go, ms. */
+  readonly retainMs: number;
+}
+
+interface Asked {
+  readonly request: LedgerRequest;
+  readonly settle: (answer: LedgerAnswer) => void;
+}
+
+/** The extension is this file's own: the thread is compiled where this is, and isn't where it isn't. */
+const threadProgram = new URL(`./thread${extname(import.meta.filename)}`, import.meta.url);
+
+/** The ledger, as the worker's main thread sees it. */
+export class Ledger {
+  readonly digests: Digests;
+  readonly #thread: Worker;
+  readonly #log: Logger;
+  #asked: Asked[] = [];
+  #underWay: readonly Asked[] = [];
+  #failing = false;
+
+  private constructor(thread: Worker, digests: Digests, log: Logger) {
+    this.#thread = thread;
+    this.digests = digests;
+    this.#log = log;
+    thread.on('message', (answers: readonly LedgerAnswer[]) => this.#take(answers));
+  }
+
+  /**
+   * Opens the ledger, and says in the log what an earlier life left.
+   * @throws SettingsError when it can't be used
+   */
+  static async open({ stateDir, retainMs }: LedgerSettings, log: Logger): Promise<Ledger> {
+    const digests = new Digests(readOrMakeKey(join(stateDir, 'ledger.key')));
+    const thread = new Worker(threadProgram, {
+      workerData: { path: join(stateDir, 'ledger.db'), keyCheck: digests.keyCheck, retainMs },
+      env: {},
+      resourceLimits: { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 128 },
+    });
+    const opening = await new Promise<LedgerOpening>((resolve) => thread.once('message', resolve));
+    if (!opening.opened)
+      throw new SettingsError([
+        `The ledger in RUNNER_STATE_DIR cannot be opened (${opening.code}); it is left as it is.`,
+      ]);
+    const { interrupted, setAside, primed } = opening;
+    if (interrupted > 0) log.warn({ interrupted }, 'operations of an earlier life were interrupted');
+    if (setAside)
+      log.error(
+        'the ledger was damaged, or made with another key: it is kept as ledger.db.damaged-…, and a new one begun',
+      );
+    if (!primed)
+      log.warn('the disk has no room that the ledger could keep free: when it is full, mutations are refused');
+    return new Ledger(thread, digests, log);
+  }
+
+  /**
+   * Puts a mutation down; resolves when it is on record.
+   * @throws Refusal `ledger_unavailable`: nothing may be begun
+   * @throws ProtocolViolation when its operation id is on record already
+   */
+  async begin(record: NewRecord): Promise<void> {
+    const answer = await this.#ask({ ask: 'begin', record });
+    if (answer.came === 'done') return;
+    if (answer.came === 'duplicate') throw new ProtocolViolation('an operation id is used again');
+    // It may be on record all the same, if the answer was late: then it is told that nothing was done.
+    const { operationId } = record;
+    const finish = { operationId, finishedAt: Date.now(), outcome: 'ledger_unavailable', exit: null } as const;
+    void this.#ask({ ask: 'finish', finish: { ...finish, releaseKey: true } });
+    throw new Refusal('ledger_unavailable');
+  }
+
+  /** Puts its outcome down; resolves when it is on record or will be tried again. */
+  async finish(finish: Finish): Promise<void> {
+    await this.#ask({ ask: 'finish', finish });
+  }
+
+  /** Finds the operation of a key. @throws Refusal `ledger_unavailable` */
+  async byKey(user: number, key: Uint8Array): Promise<LedgerRecord | undefined> {
+    return this.#record(await this.#ask({ ask: 'byKey', user, key }));
+  }
+
+  /** Finds an operation. @throws Refusal `ledger_unavailable`, also when it can't be known whether there was one */
+  async byId(operationId: string): Promise<LedgerRecord | undefined> {
+    return this.#record(await this.#ask({ ask: 'byId', operationId }));
+  }
+
+  /** Closes it; resolves when all of it is on the disk. The caller bounds the wait. */
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.#thread.once('exit', resolve));
+    this.#thread.postMessage('close');
+    await closed;
+  }
+
+  #record(answer: LedgerAnswer): LedgerRecord | undefined {
+    if (answer.came === 'record') return answer.record;
+    throw new Refusal('ledger_unavailable');
+  }
+
+  /** Bounded in time, and so in number: a mutation or a look-up asks one thing at a time, and the link bounds them. */
+  #ask(request: LedgerRequest): Promise<LedgerAnswer> {
+    const { promise, resolve } = Promise.withResolvers<LedgerAnswer>();
+    const timer = setTimeout(() => this.#settled({ came: 'failed', code: 'timeout' }, resolve), ledgerTimeoutMs);
+    const settle = (answer: LedgerAnswer): void => {
+      clearTimeout(timer);
+      this.#settled(answer, resolve);
+    };
+    this.#asked.push({ request, settle });
+    if (this.#underWay.length === 0) this.#send();
+    return promise;
+  }
+
+  /** What gathered while the last batch was written is the next one: one commit for all of it. */
+  #send(): void {
+    if (this.#asked.length === 0) return;
+    this.#underWay = this.#asked;
+    this.#asked = [];
+    this.#thread.postMessage(this.#underWay.map(({ request }) => request));
+  }
+
+  #take(answers: readonly LedgerAnswer[]): void {
+    const batch = this.#underWay;
+    this.#underWay = [];
+    this.#send();
+    for (const [index, { settle }] of batch.entries()) settle(answers[index] ?? { came: 'failed', code: 'no answer' });
+  }
+
+  #settled(answer: LedgerAnswer, resolve: (answer: LedgerAnswer) => void): void {
+    const failing = answer.came === 'failed';
+    if (failing && !this.#failing)
+      this.#log.error({ code: answer.code }, 'the ledger cannot be used; mutations are refused');
+    if (!failing && this.#failing) this.#log.info('the ledger can be used again');
+    this.#failing = failing;
+    resolve(answer);
+  }
+}
