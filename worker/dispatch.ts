@@ -11,12 +11,13 @@ import type { Logger } from 'pino';
 import { type AuditQueue, type AuditRecord, auditStatusOf, type StopReason } from '../protocol/audit.ts';
 import { check } from '../protocol/check.ts';
 import type { MessageOf, Outcome } from '../protocol/envelope.ts';
-import { errorCodes, Refusal } from '../protocol/errors.ts';
+import { Refusal } from '../protocol/errors.ts';
 import { faultOf } from '../protocol/fault.ts';
 import { ProtocolViolation } from '../protocol/msgpack-check.ts';
 import { errorsOf, type Operation } from '../protocol/operation.ts';
 import { type OperationName, operations, type Params, type Result } from '../protocol/operations/index.ts';
 import type { Mutation, MutationEnd, Mutations, Replay } from './ledger/mutations.ts';
+import { replay } from './ledger/replay.ts';
 import type { Outputs } from './outputs.ts';
 
 /** What an audit line says beyond what every line says. */
@@ -195,23 +196,11 @@ export class Dispatch {
     return handlers[name](params, context);
   }
 
-  /** Tells an answer again, as it was told before, or what is left of it. */
-  async #replay(step: Step, { operationId, answer, record }: Replay): Promise<Outcome> {
-    const { outputs } = step;
+  /** Nothing is done; the line names the operation that was. */
+  #replay(step: Step, earlier: Replay): Promise<Outcome> {
+    const { operationId, record } = earlier;
     this.#audit({ ...step, operationId }, record.exit === null ? {} : { exit: record.exit }, 'ok', 'replayed');
-    if (answer !== undefined) {
-      if (!answer.outcome.ok) return { ...answer.outcome, replayOf: operationId };
-      for (const [stream, { cut }] of Object.entries(answer.outcome.streams)) if (cut) outputs.markCut(stream);
-      for (const [stream, bytes] of answer.streams) outputs.write(stream, bytes, () => undefined);
-      await outputs.sent();
-      return { ok: true, result: answer.outcome.result, streams: outputs.ends(), replayOf: operationId };
-    }
-    const { outcome, exit } = record;
-    if (outcome === 'ok' || outcome === 'timeout')
-      return { ok: 'expired', result: { timedOut: outcome === 'timeout', exitCode: exit }, replayOf: operationId };
-    const error = errorCodes.find((code) => code === outcome);
-    if (error === undefined) throw new Error('an outcome that cannot be told again');
-    return { ok: false, error, replayOf: operationId };
+    return replay(earlier, step.outputs);
   }
 
   /** @throws Refusal what is refused before a handler looks at the request */

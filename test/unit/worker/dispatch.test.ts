@@ -380,10 +380,10 @@ describe('an operation that nobody waits for any more', () => {
     const aborted = ({ signal }: HandlerContext): Promise<never> =>
       new Promise((_resolve, reject) => {
         signal.addEventListener('abort', () => reject(new Refusal('uncertain')));
+        stop.abort(reason);
       });
     const { ask, audited } = await setup((_params, context) => aborted(context));
     const answer = ask({ signal: stop.signal });
-    stop.abort(reason);
     expect(await answer).toStrictEqual({ ok: false, error: 'uncertain' });
     expect(onlyLine(audited())).toMatchObject({ status: 'error', reason });
   });
