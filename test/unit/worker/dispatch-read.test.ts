@@ -5,7 +5,7 @@ import { mintOperationId } from '../../../protocol/operation-id.ts';
 import { Dispatch, type Handlers } from '../../../worker/dispatch.ts';
 import { Outputs } from '../../../worker/outputs.ts';
 import { collectingAudit, collectingLog } from './support/collect.ts';
-import { openLedger } from './support/ledger.ts';
+import { sharedLedger } from './support/ledger.ts';
 
 /** In place of exec: a read, which has no operation id. */
 vi.mock('../../../protocol/operations/index.ts', async () => {
@@ -27,7 +27,7 @@ vi.mock('../../../protocol/operations/index.ts', async () => {
 });
 
 const setup = async (overloaded = false) => {
-  const { mutations } = await openLedger();
+  const { mutations } = await sharedLedger();
   const { log } = collectingLog();
   const { audit, lines } = collectingAudit();
   const release = Promise.withResolvers<void>();

@@ -7,7 +7,7 @@ import type { Result } from '../../../protocol/operations/index.ts';
 import { Dispatch, type DispatchDependencies, type HandlerContext, type Handlers } from '../../../worker/dispatch.ts';
 import { Outputs } from '../../../worker/outputs.ts';
 import { collectingAudit, collectingLog, type Line } from './support/collect.ts';
-import { openLedger } from './support/ledger.ts';
+import { sharedLedger } from './support/ledger.ts';
 
 type Exec = Handlers['exec'];
 
@@ -30,7 +30,7 @@ const neverAsked: Handlers['operation.status'] = async () => {
 const setup = async (handler: Exec, more: Partial<Pick<DispatchDependencies, 'userRange' | 'overloaded'>> = {}) => {
   const { log, lines: logged } = collectingLog();
   const { audit, lines: audited } = collectingAudit();
-  const { mutations, ledger } = await openLedger();
+  const { mutations, ledger } = await sharedLedger();
   const exec = vi.fn<Exec>(async (given, context) => {
     await context.begin();
     return handler(given, context);

@@ -11,7 +11,7 @@ import { Dispatch, type HandlerContext, type Handlers } from '../../../worker/di
 import { Link } from '../../../worker/link.ts';
 import { eventually } from '../../support/wait.ts';
 import { collectingAudit, collectingLog } from './support/collect.ts';
-import { openLedger } from './support/ledger.ts';
+import { sharedLedger } from './support/ledger.ts';
 import { socketPair } from './support/socket-pair.ts';
 
 const result: Result<'exec'> = { exitCode: 0, truncated: false, timedOut: false, durationMs: 1, signal: null };
@@ -79,7 +79,7 @@ const setup = async () => {
     started.push({ user, context, finish: resolve, refuse: reject });
     return promise;
   };
-  const { mutations } = await openLedger();
+  const { mutations } = await sharedLedger();
   const neverAsked = async (): Promise<never> => {
     throw new Error('not asked for here');
   };

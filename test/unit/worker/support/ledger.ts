@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach } from 'vitest';
+import { afterAll, afterEach } from 'vitest';
 import { Answers } from '../../../../worker/ledger/answers.ts';
 import { Ledger } from '../../../../worker/ledger/ledger.ts';
 import { Mutations } from '../../../../worker/ledger/mutations.ts';
@@ -10,9 +10,15 @@ import { collectingLog } from './collect.ts';
 const folders: string[] = [];
 const open = new Set<Ledger>();
 
+let shared: ReturnType<typeof openLedger> | undefined;
+
 afterEach(async () => {
   for (const ledger of open) await ledger.close();
   open.clear();
+});
+
+afterAll(async () => {
+  await (await shared)?.close();
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
 });
 
@@ -34,4 +40,13 @@ export const openLedger = async (stateDir: string = stateFolder(), retainMs = 86
     await ledger.close();
   };
   return { ledger, answers, mutations: new Mutations(ledger, answers), logged, close, stateDir };
+};
+
+/** One real ledger for all tests of a file: opening one makes room on the disk, which takes a while. */
+export const sharedLedger = async () => {
+  if (shared === undefined) {
+    shared = openLedger();
+    open.delete((await shared).ledger);
+  }
+  return shared;
 };
