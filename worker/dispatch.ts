@@ -162,7 +162,11 @@ export class Dispatch {
       operationId,
       signal,
       outputs,
-      begin: async () => mutation?.begin(),
+      begin: async () => {
+        // Nobody waits any more, and a look-up may have said already that it never began.
+        if (signal.aborted) throw new Refusal('uncertain');
+        await mutation?.begin();
+      },
       note: (more) => {
         facts = { ...facts, ...more };
       },

@@ -26,8 +26,14 @@ const expireBatch = 500;
 const columns =
   'id, user, name AS operation, digest, state, started_at AS startedAt, finished_at AS finishedAt, outcome, exit';
 
+/** Marks the file as a ledger of this program (PRAGMA application_id): "WRLg". */
+const applicationId = 0x57524c67;
+
 /** A file that was written by a newer version of this program. */
 export class NewerSchema extends Error {}
+
+/** A database that is no ledger. */
+export class ForeignFile extends Error {}
 
 /** The open ledger. */
 export class LedgerDatabase {
@@ -42,12 +48,13 @@ export class LedgerDatabase {
 
   /**
    * Opens or makes the file and brings it to this version's schema.
-   * @throws NewerSchema, or what SQLite says
+   * @throws NewerSchema, ForeignFile, or what SQLite says; the file is as it was then
    */
   constructor(path: string) {
     const database = new DatabaseSync(path);
     this.#database = database;
     try {
+      this.#recognize();
       database.exec(
         `PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = ${pageBytes}; PRAGMA journal_mode = WAL;
          PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${checkpointPages}; PRAGMA temp_store = MEMORY;
@@ -143,7 +150,7 @@ export class LedgerDatabase {
 
   /** True when much of the room that priming made is used up. */
   get shortOfRoom(): boolean {
-    return Number(this.#database.prepare('PRAGMA freelist_count').get()?.['freelist_count']) < reservePages / 2;
+    return this.#pragma('freelist_count') < reservePages / 2;
   }
 
   /**
@@ -175,16 +182,31 @@ export class LedgerDatabase {
     this.#database.exec('PRAGMA wal_checkpoint(RESTART)');
   }
 
+  #pragma(name: string): number {
+    return Number(this.#database.prepare(`PRAGMA ${name}`).get()?.[name]);
+  }
+
+  /** Before anything is written. */
+  #recognize(): void {
+    if (this.#pragma('page_count') > 0 && this.#pragma('application_id') !== applicationId)
+      throw new ForeignFile('the file is no ledger');
+    if (this.#pragma('user_version') > migrations.length) throw new NewerSchema('the ledger is of a newer version');
+  }
+
   #migrate(): void {
-    const version = Number(this.#database.prepare('PRAGMA user_version').get()?.['user_version']);
-    if (version > migrations.length) throw new NewerSchema('the ledger is of a newer version');
+    const version = this.#pragma('user_version');
     migrations.slice(version).forEach((step, index) => {
-      this.transaction(() => this.#database.exec(`${step} PRAGMA user_version = ${version + index + 1};`));
+      this.transaction(() =>
+        this.#database.exec(
+          `${step} PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${version + index + 1};`,
+        ),
+      );
     });
   }
 
   #recordOf(row: Record<string, unknown> | undefined): LedgerRecord | undefined {
     if (row === undefined) return undefined;
-    return { ...(row as Omit<LedgerRecord, 'operationId'>), operationId: uuidText(row['id'] as Uint8Array) };
+    const { id, ...rest } = row;
+    return { ...(rest as Omit<LedgerRecord, 'operationId'>), operationId: uuidText(id as Uint8Array) };
   }
 }

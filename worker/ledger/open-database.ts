@@ -6,7 +6,7 @@
  * on no unknown operation of that time is said to have never begun. A file of a newer version stops the start.
  */
 import { existsSync, readFileSync, renameSync } from 'node:fs';
-import { LedgerDatabase, NewerSchema } from './database.ts';
+import { ForeignFile, LedgerDatabase, NewerSchema } from './database.ts';
 
 /** What was found. */
 export interface OpenedLedger {
@@ -27,7 +27,7 @@ const openSound = (path: string, keyCheck: string): LedgerDatabase | undefined =
   try {
     database = new LedgerDatabase(path);
   } catch (error) {
-    if (error instanceof NewerSchema || !isDamage(error)) throw error;
+    if (error instanceof NewerSchema || !(error instanceof ForeignFile || isDamage(error))) throw error;
     return undefined;
   }
   try {
