@@ -3,6 +3,13 @@ import { z } from 'zod';
 /** What a caller may do after this answer: nothing until the request is changed, ask what became of the operation, or send the same again later. */
 export type RetryAdvice = 'change' | 'ask' | 'later';
 
+/**
+ * What a mutation came to that is answered with this code. `none`: certainly no effect. `incomplete`: it had its
+ * effect, but not all that was asked for. `running`, `interrupted`: so stands the operation that its key names.
+ * `unknown`: only the ledger can tell, if anything can.
+ */
+export type Effect = 'none' | 'incomplete' | 'running' | 'interrupted' | 'unknown';
+
 /** Who can mend it. `tenant` is the person whose space it is (or a tool of theirs). */
 export type Blame = 'caller' | 'tenant' | 'operator' | 'service';
 
@@ -10,6 +17,7 @@ interface ErrorRow {
   /** The one HTTP status of this code. */
   readonly status: number;
   readonly retry: RetryAdvice;
+  readonly effect: Effect;
   readonly blame: Blame;
   /** One sentence for a person. Fixed: it never holds anything of the request. */
   readonly text: string;
@@ -25,39 +33,74 @@ const stepDetails = z.strictObject({ step: z.string().max(32), errno: z.string()
  * Source: specification, HTTP API, "Rules for all routes".
  */
 export const errors = {
-  bad_request: { status: 400, retry: 'change', blame: 'caller', text: 'The request is not well-formed.' },
+  bad_request: {
+    status: 400,
+    retry: 'change',
+    effect: 'none',
+    blame: 'caller',
+    text: 'The request is not well-formed.',
+  },
   bad_agent: {
     status: 400,
     retry: 'change',
+    effect: 'none',
     blame: 'caller',
     text: 'An agent is taken with the tool evo-workflow only, and must be 1 to 128 of letters, digits, dot, underscore and hyphen, not starting with a hyphen.',
   },
   outside_workspace: {
     status: 400,
     retry: 'change',
+    effect: 'none',
     blame: 'caller',
     text: 'The path leads out of the workspace: it must be relative, without ".." and without links that lead outside.',
   },
   bad_target: {
     status: 400,
     retry: 'change',
+    effect: 'none',
     blame: 'caller',
     text: 'What the path names is of the wrong kind for this operation.',
   },
-  unauthenticated: { status: 401, retry: 'change', blame: 'caller', text: 'A valid service token is required.' },
-  tool_not_allowed: { status: 403, retry: 'change', blame: 'caller', text: 'This tool is not on the allowlist.' },
-  route_not_found: { status: 404, retry: 'change', blame: 'caller', text: 'There is no such route.' },
-  not_found: { status: 404, retry: 'change', blame: 'caller', text: 'The path names nothing that exists.' },
+  unauthenticated: {
+    status: 401,
+    retry: 'change',
+    effect: 'none',
+    blame: 'caller',
+    text: 'A valid service token is required.',
+  },
+  tool_not_allowed: {
+    status: 403,
+    retry: 'change',
+    effect: 'none',
+    blame: 'caller',
+    text: 'This tool is not on the allowlist.',
+  },
+  route_not_found: { status: 404, retry: 'change', effect: 'none', blame: 'caller', text: 'There is no such route.' },
+  not_found: {
+    status: 404,
+    retry: 'change',
+    effect: 'none',
+    blame: 'caller',
+    text: 'The path names nothing that exists.',
+  },
   operation_not_found: {
     status: 404,
     retry: 'change',
+    effect: 'none',
     blame: 'caller',
     text: 'No such operation began here, or its record has expired.',
   },
-  request_timeout: { status: 408, retry: 'later', blame: 'caller', text: 'The request did not arrive in time.' },
+  request_timeout: {
+    status: 408,
+    retry: 'later',
+    effect: 'none',
+    blame: 'caller',
+    text: 'The request did not arrive in time.',
+  },
   busy: {
     status: 409,
     retry: 'later',
+    effect: 'none',
     blame: 'caller',
     text: 'Another operation of this user is under way.',
     details: z.strictObject({ action: z.string().max(64), operationId: z.string().max(64) }),
@@ -65,6 +108,7 @@ export const errors = {
   operation_running: {
     status: 409,
     retry: 'later',
+    effect: 'running',
     blame: 'caller',
     text: 'The operation of this Idempotency-Key is still under way.',
     details: z.strictObject({ operationId: z.string().max(64) }),
@@ -72,6 +116,7 @@ export const errors = {
   idempotency_conflict: {
     status: 409,
     retry: 'change',
+    effect: 'none',
     blame: 'caller',
     text: 'This Idempotency-Key belongs to another request.',
     details: z.strictObject({ operationId: z.string().max(64) }),
@@ -79,6 +124,7 @@ export const errors = {
   operation_interrupted: {
     status: 409,
     retry: 'change',
+    effect: 'interrupted',
     blame: 'caller',
     text: 'The operation of this Idempotency-Key was cut short; doing it again takes a new key.',
     details: z.strictObject({
@@ -90,25 +136,35 @@ export const errors = {
   body_too_large: {
     status: 413,
     retry: 'change',
+    effect: 'none',
     blame: 'caller',
     text: 'The request body is larger than this service takes.',
   },
   expectation_failed: {
     status: 417,
     retry: 'change',
+    effect: 'none',
     blame: 'caller',
     text: 'Only "Expect: 100-continue" is understood.',
   },
-  wrong_shard: { status: 421, retry: 'change', blame: 'caller', text: 'This user belongs to another shard.' },
+  wrong_shard: {
+    status: 421,
+    retry: 'change',
+    effect: 'none',
+    blame: 'caller',
+    text: 'This user belongs to another shard.',
+  },
   headers_too_large: {
     status: 431,
     retry: 'change',
+    effect: 'none',
     blame: 'caller',
     text: 'The request headers are larger than this service takes.',
   },
   exec_failed: {
     status: 500,
     retry: 'change',
+    effect: 'none',
     blame: 'operator',
     text: 'The tool could not be started; it has not run.',
     details: stepDetails,
@@ -116,6 +172,7 @@ export const errors = {
   limit_failed: {
     status: 500,
     retry: 'later',
+    effect: 'none',
     blame: 'operator',
     text: 'The limits of the run could not be set; the tool has not run.',
     details: stepDetails,
@@ -123,41 +180,59 @@ export const errors = {
   kill_incomplete: {
     status: 500,
     retry: 'ask',
+    effect: 'incomplete',
     blame: 'operator',
     text: 'Some process of the run could not be ended; the user stays locked until it is gone.',
   },
   workspace_broken: {
     status: 500,
     retry: 'change',
+    effect: 'none',
     blame: 'operator',
     text: "The user's space is not as this service made it; it is left alone for a person to look at.",
   },
-  internal: { status: 500, retry: 'ask', blame: 'service', text: 'Something unforeseen went wrong.' },
+  internal: {
+    status: 500,
+    retry: 'ask',
+    effect: 'unknown',
+    blame: 'service',
+    text: 'Something unforeseen went wrong.',
+  },
   uncertain: {
     status: 502,
     retry: 'ask',
+    effect: 'unknown',
     blame: 'service',
     text: 'The operation may or may not have taken effect; it will not be tried again by itself.',
   },
   worker_unavailable: {
     status: 503,
     retry: 'later',
+    effect: 'none',
     blame: 'service',
     text: 'The worker cannot be reached; nothing was done.',
   },
   ledger_unavailable: {
     status: 503,
     retry: 'later',
+    effect: 'none',
     blame: 'operator',
     text: 'The ledger of operations cannot be used; nothing was done.',
   },
   overloaded: {
     status: 503,
     retry: 'later',
+    effect: 'none',
     blame: 'service',
     text: 'Too much is under way already; nothing was done.',
   },
-  draining: { status: 503, retry: 'later', blame: 'service', text: 'The service is stopping; nothing was done.' },
+  draining: {
+    status: 503,
+    retry: 'later',
+    effect: 'none',
+    blame: 'service',
+    text: 'The service is stopping; nothing was done.',
+  },
 } as const satisfies Record<string, ErrorRow>;
 
 /** One code of the closed list. */
