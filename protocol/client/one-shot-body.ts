@@ -1,4 +1,10 @@
 /**
+ * Largest piece that is handed over at once, bytes. A transport may ask for the next piece before it sees that the
+ * connection broke in the last one; with pieces, that is not yet the end.
+ */
+const pieceBytes = 64 * 1024;
+
+/**
  * A request body that can be read once. From this follows all that the client knows of a request without an answer:
  * - A body with a source of its own would be sent again behind the caller's back: fetch repeats such a request after
  *   a 421 (Fetch standard, "HTTP-network-or-cache fetch") and after a redirect. A stream can't be repeated.
@@ -11,14 +17,15 @@ export class OneShotBody {
   #withdrawn = false;
 
   constructor(text: string) {
-    let bytes: Uint8Array<ArrayBuffer> | undefined = new TextEncoder().encode(text);
+    const bytes = new TextEncoder().encode(text);
+    let at = 0;
     this.stream = new ReadableStream(
       {
         pull: (controller) => {
           if (this.#withdrawn) controller.error(new Error('the request was given up'));
-          else if (bytes !== undefined) {
-            controller.enqueue(bytes);
-            bytes = undefined;
+          else if (at < bytes.length) {
+            controller.enqueue(bytes.slice(at, at + pieceBytes));
+            at += pieceBytes;
           } else {
             this.#handedOver = true;
             controller.close();
