@@ -164,7 +164,11 @@ describe('a request that left whole and has no whole answer is uncertain, and is
     const server = await AnsweringServer.start((response) => {
       response.writeHead(200, { 'Operation-Id': someId });
       const more = (): void => {
-        while (!response.destroyed && response.write(Buffer.alloc(65_536, 'x'))) written += 65_536;
+        let room = true;
+        while (room && !response.destroyed) {
+          room = response.write(Buffer.alloc(65_536, 'x'));
+          written += 65_536;
+        }
       };
       response.on('drain', more);
       more();

@@ -42,7 +42,8 @@ export class AnsweringServer {
     const server = createServer(async (request, response) => {
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk as Buffer);
-      const body: unknown = JSON.parse(Buffer.concat(chunks).toString());
+      const text = Buffer.concat(chunks).toString();
+      const body: unknown = text === '' ? undefined : JSON.parse(text);
       const seen = { path: request.url ?? '', headers: request.headers, body };
       self.seen.push(seen);
       answer(response, seen);
