@@ -200,7 +200,7 @@ describe('what fetch would send again by itself', () => {
     expect(server.seen).toHaveLength(3);
   });
 
-  test.each([301, 302, 307, 308])('a request that is redirected with %d', async (status) => {
+  test.each([301, 302, 303, 307, 308])('a request that is redirected with %d', async (status) => {
     const elsewhere = await AnsweringServer.start((response) => say(response, 200, {}));
     const server = await AnsweringServer.start((response) => say(response, status, {}, { Location: elsewhere.url }));
     expect(await clientOf(server.url).call('exec', request, key)).toMatchObject({ kind: 'uncertain' });

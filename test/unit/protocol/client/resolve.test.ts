@@ -109,6 +109,7 @@ describe('what the ledger has', () => {
     ['an unknown state', { ...ok, state: 'paused' }],
     ['an unknown code', { ...ok, outcome: 'x', httpStatus: 418, error: 'x' }],
     ['a code with the status of another', { ...ok, httpStatus: 500, error: 'busy' }],
+    ['a word that is in every object', { ...ok, httpStatus: undefined, error: 'constructor' }],
     ['a finish without a status', { ...ok, httpStatus: null }],
     ['a failure without a code', { ...ok, httpStatus: 500 }],
     ['a success with a code', { ...ok, error: 'busy' }],
