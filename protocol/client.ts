@@ -2,9 +2,10 @@ import { type Exchange, exchange, type Fetch } from './client/exchange.ts';
 import { interpretMutation, interpretRead } from './client/interpret.ts';
 import type { MutationOutcome, NameOf, ReadOutcome, Reference, RequestOf, Resolution, Rows } from './client/outcome.ts';
 import { askMs, type ResolveOptions, resolveReference } from './client/resolve.ts';
-import { statusRoute } from './client/status.ts';
 import type { Operation } from './operation.ts';
 import { operations } from './operations/index.ts';
+import { operationStatus } from './operations/operation-status.ts';
+import { idempotencyKey as keySchema } from './values.ts';
 
 export type { Fetch, FetchAnswer } from './client/exchange.ts';
 export type * from './client/outcome.ts';
@@ -39,8 +40,6 @@ export interface MutationOptions extends ReadOptions {
    */
   readonly idempotencyKey: string;
 }
-
-const keyPattern = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /** A client of the operations in a table. It sends every request once, and never again by itself. */
 export class Client<Table extends Rows> {
@@ -80,8 +79,8 @@ export class Client<Table extends Rows> {
     const row = this.#row(name);
     const { idempotencyKey, signal } = options;
     if (row.effect === 'read') return interpretRead(row, await this.#post(row.route, request, signal));
-    if (!keyPattern.test(idempotencyKey ?? '')) throw new TypeError('a mutation needs a valid idempotency key');
-    const key = idempotencyKey as string;
+    const key = keySchema.safeParse(idempotencyKey).data;
+    if (key === undefined) throw new TypeError('a mutation needs a valid idempotency key');
     const { user } = request;
     const reference = { ...(typeof user === 'number' ? { user } : {}), idempotencyKey: key, sentAt: Date.now() };
     const came = await this.#post(row.route, request, signal, { 'Idempotency-Key': key });
@@ -99,7 +98,7 @@ export class Client<Table extends Rows> {
     // No more than a reference: of an outcome, its other fields would get into the answer.
     const { operation, idempotencyKey, user, operationId, sentAt, recorded } = reference;
     const known = { operation, idempotencyKey, user, operationId, sentAt, recorded };
-    const ask = (key: object) => this.#post(statusRoute, key, options.signal, {}, askMs);
+    const ask = (key: object) => this.#post(operationStatus.route, key, options.signal, {}, askMs);
     const row: Table[Name] = this.#table[operation];
     return resolveReference(row, known, ask, options);
   }

@@ -15,34 +15,11 @@ import { Refusal } from '../protocol/errors.ts';
 import { faultOf } from '../protocol/fault.ts';
 import { ProtocolViolation } from '../protocol/msgpack-check.ts';
 import { errorsOf, type Operation } from '../protocol/operation.ts';
-import { type OperationName, operations, type Params, type Result } from '../protocol/operations/index.ts';
+import { type OperationName, operations, type Params } from '../protocol/operations/index.ts';
+import type { AuditFacts, HandlerContext, Handlers } from './handlers.ts';
 import type { Mutation, MutationEnd, Mutations, Replay } from './ledger/mutations.ts';
 import { replay } from './ledger/replay.ts';
 import type { Outputs } from './outputs.ts';
-
-/** What an audit line says beyond what every line says. */
-export type AuditFacts = Pick<AuditRecord, 'tool' | 'args' | 'exit'> & { readonly status?: AuditRecord['status'] };
-
-/** What a handler gets besides its params. */
-export interface HandlerContext {
-  readonly operationId: string;
-  /** Aborted with a StopReason when nobody waits for the answer any more and the work must end. */
-  readonly signal: AbortSignal;
-  readonly outputs: Outputs;
-  /**
-   * Puts the mutation on record. Every handler of one calls it once, right before anything that can't be undone,
-   * after all refusals that it can see coming.
-   * @throws Refusal `ledger_unavailable`
-   */
-  begin(): Promise<void>;
-  /** Adds facts to the audit line, whatever the outcome will be. */
-  note(facts: AuditFacts): void;
-}
-
-/** One handler for each row of the table; a row without one does not compile. */
-export type Handlers = {
-  readonly [Name in OperationName]: (params: Params<Name>, context: HandlerContext) => Promise<Result<Name>>;
-};
 
 /** What dispatch asks the rest of the worker. */
 export interface DispatchDependencies {

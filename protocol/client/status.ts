@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { errors } from '../errors.ts';
 import type { Operation } from '../operation.ts';
+import { operationStates } from '../operations/operation-status.ts';
 import { operationId } from '../values.ts';
 import type { Exchange, HttpAnswer } from './exchange.ts';
 import { refused } from './interpret.ts';
@@ -8,17 +9,14 @@ import type { Done, Reference, Resolution, Unresolved } from './outcome.ts';
 import { errorBodyOf, isErrorCode, refusalOf } from './refusal.ts';
 import { partialResult, wholeResult } from './result.ts';
 
-/** Where the ledger is asked. */
-export const statusRoute = '/v1/operation/status';
-
 /** What a record is found by. */
 export type RecordKey = { readonly operationId: string } | { readonly user: number; readonly idempotencyKey: string };
 
-/** What the ledger says of an operation; open for fields of a newer service. */
+/** What the ledger says of an operation; open for fields and words of a newer service. */
 const record = z.object({
   operationId,
   action: z.string(),
-  state: z.enum(['running', 'finished', 'interrupted']),
+  state: z.enum(operationStates),
   outcome: z.string().nullish(),
   httpStatus: z.int().nullish(),
   error: z.string().nullish(),
@@ -27,8 +25,8 @@ const record = z.object({
 
 type LedgerRecord = z.output<typeof record>;
 
-/** The outcome of a run that was ended because nobody could be told its answer any more. */
-const killedLinkLost = 'killed_link_lost';
+/** How the outcome of a run begins that was ended because nobody could be told its answer any more. */
+const killed = 'killed_';
 
 /** What one look into the ledger tells: what became of it, or that there is no record. */
 export type Look<Name extends string, Row extends Operation> = Resolution<Name, Row> | { readonly kind: 'no_record' };
@@ -54,7 +52,7 @@ const finished = <Name extends string, Row extends Operation>(
   reference: Reference<Name>,
 ): Resolution<Name, Row> => {
   const { operationId: id, outcome, httpStatus, error } = found;
-  if (outcome === killedLinkLost) return { kind: 'interrupted', operationId: id, outcome };
+  if (outcome?.startsWith(killed)) return { kind: 'interrupted', operationId: id, outcome };
   if (httpStatus === 200 && (error ?? undefined) === undefined) return finishedWell(row, found);
   // A code that this version doesn't know, or none: what it means can't be guessed.
   if (!isErrorCode(error ?? '') || errors[error as keyof typeof errors].status !== httpStatus)

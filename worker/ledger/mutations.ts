@@ -7,7 +7,7 @@
  */
 import type { StopReason } from '../../protocol/audit.ts';
 import type { Outcome } from '../../protocol/envelope.ts';
-import { type ErrorCode, errorRow, Refusal } from '../../protocol/errors.ts';
+import { errorRow, Refusal } from '../../protocol/errors.ts';
 import type { RecordedOutcome } from '../../protocol/operations/operation-status.ts';
 import type { Answers, KeptAnswer } from './answers.ts';
 import type { Ledger } from './ledger.ts';
@@ -45,9 +45,6 @@ export interface Replay {
 /** After these nobody knows how far it got: not to be told again as an answer. */
 const isCutShort = (outcome: RecordedOutcome | null): boolean =>
   outcome === null || outcome === 'uncertain' || outcome.startsWith('killed_');
-
-/** `ask` is the advice of every code that may come after the effect began, and of no other: a test restates them. */
-const hadNoEffect = (code: ErrorCode): boolean => errorRow(code).retry !== 'ask';
 
 const outcomeOf = ({ outcome, timedOut, stopped }: MutationEnd): RecordedOutcome => {
   if (outcome.ok) return timedOut ? 'timeout' : 'ok';
@@ -127,7 +124,7 @@ export class Mutation {
       finishedAt: Date.now(),
       outcome: outcomeOf(end),
       exit: end.exit ?? null,
-      releaseKey: !end.outcome.ok && hadNoEffect(end.outcome.error),
+      releaseKey: !end.outcome.ok && errorRow(end.outcome.error).effect === 'none',
     });
   }
 }

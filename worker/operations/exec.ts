@@ -11,7 +11,7 @@ import { processesForHelper, termGraceMs } from '../../protocol/limits.ts';
 import { exec } from '../../protocol/operations/exec.ts';
 import type { Params, Result } from '../../protocol/operations/index.ts';
 import { toolPath, type WorkerConfig } from '../config.ts';
-import type { HandlerContext } from '../dispatch.ts';
+import type { HandlerContext } from '../handlers.ts';
 import type { UserLocks } from '../locks.ts';
 import type { RunExit } from '../runs/messages.ts';
 import type { LaunchPlan } from '../runs/plan.ts';

@@ -4,7 +4,8 @@ import { type ErrorCode, errorCodes, Refusal } from '../../../protocol/errors.ts
 import { ProtocolViolation } from '../../../protocol/msgpack-check.ts';
 import { mintOperationId } from '../../../protocol/operation-id.ts';
 import type { Result } from '../../../protocol/operations/index.ts';
-import { Dispatch, type DispatchDependencies, type HandlerContext, type Handlers } from '../../../worker/dispatch.ts';
+import { Dispatch, type DispatchDependencies } from '../../../worker/dispatch.ts';
+import type { HandlerContext, Handlers } from '../../../worker/handlers.ts';
 import { Outputs } from '../../../worker/outputs.ts';
 import { collectingAudit, collectingLog, type Line } from './support/collect.ts';
 import { sharedLedger } from './support/ledger.ts';

@@ -5,7 +5,7 @@ import { Refusal } from '../../../protocol/errors.ts';
 import { exec } from '../../../protocol/operations/exec.ts';
 import type { Params, Result } from '../../../protocol/operations/index.ts';
 import { readConfig } from '../../../worker/config.ts';
-import type { AuditFacts } from '../../../worker/dispatch.ts';
+import type { AuditFacts } from '../../../worker/handlers.ts';
 import { UserLocks } from '../../../worker/locks.ts';
 import { execHandler } from '../../../worker/operations/exec.ts';
 import { Outputs } from '../../../worker/outputs.ts';

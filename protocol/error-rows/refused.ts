@@ -1,0 +1,136 @@
+import { z } from 'zod';
+import type { ErrorRow } from './row.ts';
+
+const ofOperation = { operationId: z.string().max(64) };
+
+/** 4xx: what was asked for can't be done, and the service is well. */
+export const refusedRows = {
+  bad_request: {
+    status: 400,
+    retry: 'change',
+    effect: 'none',
+    blame: 'caller',
+    text: 'The request is not well-formed.',
+  },
+  bad_agent: {
+    status: 400,
+    retry: 'change',
+    effect: 'none',
+    blame: 'caller',
+    text: 'An agent is taken with the tool evo-workflow only, and must be 1 to 128 of letters, digits, dot, underscore and hyphen, not starting with a hyphen.',
+  },
+  outside_workspace: {
+    status: 400,
+    retry: 'change',
+    effect: 'none',
+    blame: 'caller',
+    text: 'The path leads out of the workspace: it must be relative, without ".." and without links that lead outside.',
+  },
+  bad_target: {
+    status: 400,
+    retry: 'change',
+    effect: 'none',
+    blame: 'caller',
+    text: 'What the path names is of the wrong kind for this operation.',
+  },
+  unauthenticated: {
+    status: 401,
+    retry: 'change',
+    effect: 'none',
+    blame: 'caller',
+    text: 'A valid service token is required.',
+  },
+  tool_not_allowed: {
+    status: 403,
+    retry: 'change',
+    effect: 'none',
+    blame: 'caller',
+    text: 'This tool is not on the allowlist.',
+  },
+  route_not_found: { status: 404, retry: 'change', effect: 'none', blame: 'caller', text: 'There is no such route.' },
+  not_found: {
+    status: 404,
+    retry: 'change',
+    effect: 'none',
+    blame: 'caller',
+    text: 'The path names nothing that exists.',
+  },
+  operation_not_found: {
+    status: 404,
+    retry: 'change',
+    effect: 'none',
+    blame: 'caller',
+    text: 'No such operation began here, or its record has expired.',
+  },
+  request_timeout: {
+    status: 408,
+    retry: 'later',
+    effect: 'none',
+    blame: 'caller',
+    text: 'The request did not arrive in time.',
+  },
+  busy: {
+    status: 409,
+    retry: 'later',
+    effect: 'none',
+    blame: 'caller',
+    text: 'Another operation of this user is under way.',
+    details: z.strictObject({ action: z.string().max(64), operationId: z.string().max(64) }),
+  },
+  operation_running: {
+    status: 409,
+    retry: 'later',
+    effect: 'running',
+    blame: 'caller',
+    text: 'The operation of this Idempotency-Key is still under way.',
+    details: z.strictObject(ofOperation),
+  },
+  idempotency_conflict: {
+    status: 409,
+    retry: 'change',
+    effect: 'none',
+    blame: 'caller',
+    text: 'This Idempotency-Key belongs to another request.',
+    details: z.strictObject(ofOperation),
+  },
+  operation_interrupted: {
+    status: 409,
+    retry: 'change',
+    effect: 'interrupted',
+    blame: 'caller',
+    text: 'The operation of this Idempotency-Key was cut short; doing it again takes a new key.',
+    details: z.strictObject({
+      operationId: z.string().max(64),
+      state: z.string().max(32),
+      outcome: z.string().max(64).nullable(),
+    }),
+  },
+  body_too_large: {
+    status: 413,
+    retry: 'change',
+    effect: 'none',
+    blame: 'caller',
+    text: 'The request body is larger than this service takes.',
+  },
+  expectation_failed: {
+    status: 417,
+    retry: 'change',
+    effect: 'none',
+    blame: 'caller',
+    text: 'Only "Expect: 100-continue" is understood.',
+  },
+  wrong_shard: {
+    status: 421,
+    retry: 'change',
+    effect: 'none',
+    blame: 'caller',
+    text: 'This user belongs to another shard.',
+  },
+  headers_too_large: {
+    status: 431,
+    retry: 'change',
+    effect: 'none',
+    blame: 'caller',
+    text: 'The request headers are larger than this service takes.',
+  },
+} as const satisfies Record<string, ErrorRow>;
