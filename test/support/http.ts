@@ -13,6 +13,10 @@ export interface AnswerBody {
   readonly timedOut?: boolean;
   readonly durationMs?: number;
   readonly signal?: string | null;
+  readonly replayed?: true;
+  readonly outputExpired?: true;
+  readonly state?: string;
+  readonly outcome?: string | null;
 }
 
 /** An answer, read to its end. */

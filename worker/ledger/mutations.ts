@@ -2,8 +2,7 @@
  * Purpose: one mutation's way through the ledger: is its key known, it begins, it is finished.
  * Rights: none of its own.
  * Called by: dispatch.ts, for every mutating row of the table; handlers say when the effect begins.
- * Fails: closed. Nothing begins that is not on record. Two that race with one key can't both begin: the key is taken
- * in memory before anything is waited for.
+ * Fails: closed. Nothing begins that is not on record. Two that race with one key can't both begin: see enter().
  */
 import type { StopReason } from '../../protocol/audit.ts';
 import type { Outcome } from '../../protocol/envelope.ts';
@@ -153,12 +152,15 @@ export class Mutations {
     const mutation = new Mutation(request, this.#ledger, this.#answers);
     if (request.idempotencyKey === undefined) return carryOut(mutation);
     const name = `${request.user}:${request.idempotencyKey}`;
+    const record = await mutation.earlier();
+    // From here to the taking of the key nothing is waited for. One that was not on record when the ledger looked can't
+    // have come and gone since: it would have had to begin after that look, whose answer came first.
     const holder = this.#keys.get(name);
     if (holder !== undefined) throw mutation.takenBy(holder);
+    if (record !== undefined) return replay(this.#again(mutation, record));
     this.#keys.set(name, mutation);
     try {
-      const record = await mutation.earlier();
-      return record === undefined ? await carryOut(mutation) : await replay(this.#again(mutation, record));
+      return await carryOut(mutation);
     } finally {
       this.#keys.delete(name);
     }
