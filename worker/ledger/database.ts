@@ -161,25 +161,25 @@ export class LedgerDatabase {
   prime(): void {
     this.transaction(() => this.#database.exec(`INSERT INTO reserve VALUES (zeroblob(${reservePages * pageBytes}))`));
     this.transaction(() => this.#database.exec('DELETE FROM reserve'));
-    this.#checkpoint();
+    this.checkpoint();
+  }
+
+  /** Writes the log back into the file; the next commit begins it anew. */
+  checkpoint(): void {
+    this.#database.exec('PRAGMA wal_checkpoint(RESTART)');
   }
 
   /** Closes it so that the next start knows that nothing is missing. */
   close(): void {
     this.#database.exec('PRAGMA synchronous = FULL');
     this.facts.set({ closed_well: 1 });
-    this.#checkpoint();
+    this.checkpoint();
     this.#database.close();
   }
 
   /** Gives the file up as it is. */
   abandon(): void {
     this.#database.close();
-  }
-
-  /** Writes the log back into the file; the next commit begins it anew. */
-  #checkpoint(): void {
-    this.#database.exec('PRAGMA wal_checkpoint(RESTART)');
   }
 
   #pragma(name: string): number {

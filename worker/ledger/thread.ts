@@ -59,15 +59,25 @@ const serve = (opened: ReturnType<typeof openDatabase>): void => {
     return { came: 'failed', code: codeOf(writeError) };
   };
 
+  const commit = (batch: readonly LedgerRequest[]): LedgerAnswer[] => {
+    const answers = database.transaction(() => {
+      for (const finish of unsaved) database.finish(finish);
+      return batch.map(answer);
+    });
+    unsaved.length = 0;
+    return answers;
+  };
+
   const take = (batch: readonly LedgerRequest[]): LedgerAnswer[] => {
     try {
       if (!batch.some(isWrite)) return batch.map(answer);
-      const answers = database.transaction(() => {
-        for (const finish of unsaved) database.finish(finish);
-        return batch.map(answer);
-      });
-      unsaved.length = 0;
-      return answers;
+      try {
+        return commit(batch);
+      } catch {
+        // A log that can't grow any more may be written back, and begun anew where it is.
+        database.checkpoint();
+        return commit(batch);
+      }
     } catch (error) {
       return batch.map((request) => answerAlone(request, error));
     }
