@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildFloor } from './floor.ts';
 import { layers } from './layers.ts';
+import { ledgerCosts } from './ledger.ts';
 import { MeasuringProcess } from './measuring-process.ts';
 import { idleMemory, largeOutput, manyExecs } from './much.ts';
 import { type Effort, execOf, gitStatus, oneCaller, repositoryScript, sixteenCallers } from './one-and-many.ts';
@@ -47,6 +48,7 @@ const measureAll = async (): Promise<Row[]> => {
     const made = spawnSync('sh', ['-c', repositoryScript], { cwd: product.folder, encoding: 'utf8' });
     if (made.status !== 0) throw new Error(`no repository to compare with: ${made.stderr}`);
     await add('git status', gitStatus(product, http, effort, join(product.folder, 'project')));
+    await add('ledger', ledgerCosts(product.folder, effort.many));
     await add('large output', largeOutput(product, http, effort.turns));
     await add(`${effort.execs} execs`, manyExecs(product, http, effort.execs));
     return rows;

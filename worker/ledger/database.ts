@@ -16,8 +16,8 @@ import { migrations } from './migrations.ts';
 import type { Finish, LedgerAnswer, LedgerRecord, NewRecord } from './record.ts';
 
 const pageBytes = 4096;
-/** Pages kept free within the file for records on a disk that a user has filled: about 40,000 records. */
-const reservePages = 2048;
+/** Pages kept free within the file for records on a disk that a user has filled: about 15,000 records. */
+const reservePages = 1024;
 /** The log is written back at this size; priming made it twice as long, and overwriting it needs no new block. */
 const checkpointPages = reservePages / 2;
 /** Records that are removed in one transaction: others wait for it. */

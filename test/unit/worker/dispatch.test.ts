@@ -375,6 +375,85 @@ describe('an operation that goes wrong in an unforeseen way', () => {
   });
 });
 
+describe('the record of a mutation', () => {
+  it('is begun by its handler and finished before the answer is told', async () => {
+    const seen: unknown[] = [];
+    const operationId = mintOperationId();
+    const { ask, ledger } = await setup(async (_params, { note }) => {
+      seen.push((await ledger.byId(operationId))?.state);
+      note({ exit: 3 });
+      return result;
+    });
+    await ask({ operationId });
+    expect(seen).toStrictEqual(['running']);
+    expect(await ledger.byId(operationId)).toMatchObject({ state: 'finished', outcome: 'ok', exit: 3, user: 7 });
+  });
+
+  it.each([
+    [
+      'timeout',
+      async (_params: unknown, { note }: HandlerContext) => {
+        note({ status: 'timeout', exit: -1 });
+        return result;
+      },
+    ],
+    ['kill_incomplete', refuses('kill_incomplete')],
+    [
+      'internal',
+      async () => {
+        throw new Error('a bug');
+      },
+    ],
+  ] as const)('says %s', async (outcome, handler) => {
+    const operationId = mintOperationId();
+    const { ask, ledger } = await setup(handler as Exec);
+    await ask({ operationId });
+    expect(await ledger.byId(operationId)).toMatchObject({ state: 'finished', outcome });
+  });
+
+  it('is none when it was refused before it began', async () => {
+    const operationId = mintOperationId();
+    const { ask, ledger, exec } = await setup(succeeds);
+    exec.mockImplementationOnce(async () => {
+      throw new Refusal('busy', { action: 'exec', operationId });
+    });
+    expect(await ask({ operationId })).toMatchObject({ ok: false, error: 'busy' });
+    expect(await ledger.byId(operationId)).toBeUndefined();
+  });
+
+  it('is missed when a handler forgets it: a bug, never a success', async () => {
+    const { ask, exec, logged } = await setup(succeeds);
+    exec.mockImplementationOnce(async () => result);
+    expect(await ask()).toStrictEqual({ ok: false, error: 'internal' });
+    expect(logged).toHaveLength(1);
+  });
+
+  it('is not begun when nobody waits any more', async () => {
+    const operationId = mintOperationId();
+    const handler = vi.fn(succeeds);
+    const { ask, ledger } = await setup(handler);
+    const signal = AbortSignal.abort('link_lost');
+    expect(await ask({ operationId, signal })).toStrictEqual({ ok: false, error: 'uncertain' });
+    expect(handler).not.toHaveBeenCalled();
+    expect(await ledger.byId(operationId)).toBeUndefined();
+  });
+
+  it.each(['link_lost', 'cancelled', 'draining'] as const)('says why it was cut short: %s', async (reason) => {
+    const operationId = mintOperationId();
+    const stop = new AbortController();
+    const { ask, ledger } = await setup(async () => {
+      stop.abort(reason);
+      throw new Refusal('uncertain');
+    });
+    await ask({ operationId, signal: stop.signal });
+    expect(await ledger.byId(operationId)).toMatchObject({
+      state: 'finished',
+      outcome: `killed_${reason}`,
+      exit: null,
+    });
+  });
+});
+
 describe('an operation that nobody waits for any more', () => {
   it.each(['link_lost', 'cancelled', 'draining'] as const)('is audited with the reason %s', async (reason) => {
     const stop = new AbortController();

@@ -87,7 +87,10 @@ const setup = (settings: Readonly<Record<string, string>> = {}) => {
         operationId: 'the-operation',
         signal: new AbortController().signal,
         outputs,
-        begin: async () => void begun.push(runs.plans.length),
+        begin: async () => {
+          await new Promise(setImmediate);
+          begun.push(runs.plans.length);
+        },
         note: (more) => facts.push(more),
       },
     );
@@ -119,6 +122,21 @@ const isFree = (locks: UserLocks): boolean => {
     return false;
   }
 };
+
+it('is on record before anything is started, once', async () => {
+  const { planOf, begun, runs } = setup();
+  await planOf();
+  expect(begun).toStrictEqual([0]);
+  expect(runs.plans).toHaveLength(1);
+});
+
+it('is not put on record when it is refused before', async () => {
+  const { run, begun, locks } = setup();
+  await refusalOf(run({ tool: 'unknown' }));
+  locks.acquire(7, { action: 'exec', operationId: 'other' });
+  await refusalOf(run());
+  expect(begun).toStrictEqual([]);
+});
 
 describe('what exec asks to be run', () => {
   it('is the tool of the allowlist, in the space of the user, with the configured limits', async () => {
