@@ -3,10 +3,11 @@
  *
  * First walks, which spare the user's processes outside the run (a file helper). After WALKS passes or WALKS_US, when
  * a walk finds too much, or when a killer is slow (its user starves it), everything of that user goes in one call
- * that no fork escapes. A helper is one process, and its user has a run beside it; so it alone is aimed at, with more
- * killers rather than harder ones, and only after HELPER_ALONE_US everything (its user may trace it, and not let its
- * zombie go). While it is root's it is killed as root's own child; once its user is named, as both, since it drops when
- * it likes: one of the two is true whenever it is looked at, and the next pass makes up for a look in between.
+ * that no fork escapes.
+ * A helper is one process, and its user has a run beside it. So it alone is aimed at, with more killers rather than
+ * harder ones, and everything only after HELPER_ALONE_US: its user may trace it, and hold what was killed. While it is
+ * root's it is killed as root's own child; once its user is named, as both, since it drops when it likes: whenever it is
+ * looked at one of the two is true, and the next pass makes up for a look in between.
  */
 #define _GNU_SOURCE
 #include "ending.h"
