@@ -8,7 +8,7 @@
  * The kernel is never given more than one name, so it never follows a link or ".." by itself, and nothing that a
  * user swaps meanwhile leads a step out of the folder that is held. The last segment is left to the verb.
  */
-import { closeSync, readlinkSync } from 'node:fs';
+import { closeSync, fstatSync, readlinkSync } from 'node:fs';
 import { at, bytesOf, type Held, hold } from './descriptor.ts';
 import { errnoOf, FsRefusal, ofPath } from './refusal.ts';
 
@@ -108,19 +108,24 @@ class Walk {
   }
 }
 
-/** Walks and hands over the folder it came to. */
-const walked = <T>(home: number, segments: readonly string[], act: (walk: Walk) => T): T => {
-  const walk = new Walk(home, segments);
+/**
+ * Takes single names, byte strings and none of them "..", to the last one, which is not looked at.
+ * @throws FsRefusal
+ */
+export const beneathNames = <T>(home: number, segments: readonly string[], act: (place: Place) => T): T => {
+  const name = segments.at(-1);
+  const walk = new Walk(home, segments.slice(0, -1));
   try {
     walk.run();
-    return act(walk);
+    const { folder, names } = walk;
+    return act({ folder, name, names: name === undefined ? names : [...names, name] });
   } finally {
     walk.close();
   }
 };
 
 /**
- * Takes a caller's path to its last segment, which is not looked at.
+ * The same for a caller's path.
  * @throws FsRefusal
  */
 export const beneath = <T>(home: number, path: string, act: (place: Place) => T): T => {
@@ -129,9 +134,21 @@ export const beneath = <T>(home: number, path: string, act: (place: Place) => T)
     .split('/')
     .filter((segment) => segment !== '' && segment !== '.');
   if (segments.includes('..')) throw new FsRefusal('outside_workspace');
-  const name = segments.pop();
-  if (name === undefined) return act({ folder: home, name, names: [] });
-  return walked(home, segments, ({ folder, names }) => act({ folder, name, names: [...names, name] }));
+  return beneathNames(home, segments, act);
+};
+
+/**
+ * Hands over what is at a place, itself: a link is not followed, a pipe or device not opened.
+ * @throws FsRefusal `not_found`
+ */
+export const atPlace = <T>({ folder, name }: Place, act: (found: Held) => T): T => {
+  if (name === undefined) return act({ descriptor: folder, stat: fstatSync(folder) });
+  const found = ofPath(() => hold(folder, name));
+  try {
+    return act(found);
+  } finally {
+    closeSync(found.descriptor);
+  }
 };
 
 /**
