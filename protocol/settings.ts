@@ -99,6 +99,9 @@ export const settingsTable = {
   RUNNER_MAX_FILE_BYTES: { schema: whole(0, Number.MAX_SAFE_INTEGER), default: '1073741824' },
   RUNNER_MAX_ADDRESS_BYTES: { schema: whole(0, Number.MAX_SAFE_INTEGER), default: '0' },
   RUNNER_MAX_RUNS: { schema: whole(1, 1000), default: '64' },
+  RUNNER_HELPERS_STANDBY: { schema: whole(0, 64), default: '2' },
+  RUNNER_HELPERS_MAX: { schema: whole(1, 512), default: '16' },
+  RUNNER_HELPERS_IDLE_SEC: { schema: whole(1, 86_400), default: '60' },
   RUNNER_USER_RANGE: { schema: userRange, default: 'all' },
   RUNNER_LOG_LEVEL: { schema: logLevel, default: 'info' },
 } as const;

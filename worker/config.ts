@@ -25,6 +25,9 @@ const names = [
   'RUNNER_MAX_FILE_BYTES',
   'RUNNER_MAX_ADDRESS_BYTES',
   'RUNNER_MAX_RUNS',
+  'RUNNER_HELPERS_STANDBY',
+  'RUNNER_HELPERS_MAX',
+  'RUNNER_HELPERS_IDLE_SEC',
   'RUNNER_USER_RANGE',
   'RUNNER_LOG_LEVEL',
 ] as const;
@@ -69,6 +72,9 @@ export const readConfig = (environment: NodeJS.ProcessEnv) => {
     fileBytesMax: settings.RUNNER_MAX_FILE_BYTES,
     addressBytesMax: settings.RUNNER_MAX_ADDRESS_BYTES,
     runsMax: settings.RUNNER_MAX_RUNS,
+    helpersStandBy: settings.RUNNER_HELPERS_STANDBY,
+    helpersMax: settings.RUNNER_HELPERS_MAX,
+    helperIdleMs: settings.RUNNER_HELPERS_IDLE_SEC * 1000,
     userRange: settings.RUNNER_USER_RANGE,
     logLevel: settings.RUNNER_LOG_LEVEL,
   };

@@ -23,7 +23,7 @@
 #include "supervisor.h"
 #include "wire.h"
 
-#define SUPERVISORS_MAX 1024
+#define SUPERVISORS_MAX 2048
 #define REAP_MAX 1024
 #define ORPHANS_AGAIN_MS 10
 #define ORPHANS_HARD_US 200000
