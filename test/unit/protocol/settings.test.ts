@@ -33,6 +33,9 @@ const defaults: Record<SettingName, unknown> = {
   RUNNER_MAX_FILE_BYTES: 1024 ** 3,
   RUNNER_MAX_ADDRESS_BYTES: 0,
   RUNNER_MAX_RUNS: 64,
+  RUNNER_HELPERS_STANDBY: 2,
+  RUNNER_HELPERS_MAX: 16,
+  RUNNER_HELPERS_IDLE_SEC: 60,
   RUNNER_USER_RANGE: { first: 0, last: 1_000_000 },
   RUNNER_LOG_LEVEL: 'info',
 };
@@ -105,6 +108,9 @@ const bad: Record<SettingName, readonly string[]> = {
   RUNNER_MAX_FILE_BYTES: numbers,
   RUNNER_MAX_ADDRESS_BYTES: numbers,
   RUNNER_MAX_RUNS: [...numbers, '0', '1001'],
+  RUNNER_HELPERS_STANDBY: [...numbers, '65'],
+  RUNNER_HELPERS_MAX: [...numbers, '0', '513'],
+  RUNNER_HELPERS_IDLE_SEC: [...numbers, '0', '86401'],
   RUNNER_USER_RANGE: [
     '1',
     '1-',

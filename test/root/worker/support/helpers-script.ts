@@ -208,7 +208,7 @@ const scenarios: Readonly<Record<string, () => Promise<unknown>>> = {
     const leftOfStopped = of(uid).length;
     const aborted = new AbortController();
     const cut = told(pool, user, change('hang'), patienceMs, aborted.signal);
-    await eventually('it hangs', () => of(uid).length === 1, patienceMs);
+    await eventually('it hangs', async () => (await asked('hang')) === 2, patienceMs);
     aborted.abort('link.lost');
     return {
       seen,
@@ -266,6 +266,7 @@ const scenarios: Readonly<Record<string, () => Promise<unknown>>> = {
     const one = await told(pool, user, list('a'));
     const two = await told(pool, user, change('a'));
     const slow = told(pool, user, list('wait-a-bit'));
+    await new Promise(setImmediate); // for it to be asked
     pool.discard(user);
     await eventually('the idle one goes', () => !of(uid).some(({ pid }) => pid === two.pid), patienceMs);
     const during = await slow;
