@@ -44,6 +44,13 @@ export const errors = {
     blame: 'caller',
     text: 'What the path names is of the wrong kind for this operation.',
   },
+  symlink: {
+    status: 400,
+    retry: 'change',
+    blame: 'caller',
+    text: 'The path names a symbolic link; links are not followed.',
+  },
+  is_directory: { status: 400, retry: 'change', blame: 'caller', text: 'The path names a folder.' },
   unauthenticated: { status: 401, retry: 'change', blame: 'caller', text: 'A valid service token is required.' },
   tool_not_allowed: { status: 403, retry: 'change', blame: 'caller', text: 'This tool is not on the allowlist.' },
   route_not_found: { status: 404, retry: 'change', blame: 'caller', text: 'There is no such route.' },
@@ -100,6 +107,24 @@ export const errors = {
     retry: 'change',
     blame: 'operator',
     text: "The user's space is not as this service made it; it is left alone for a person to look at.",
+  },
+  file_failed: {
+    status: 500,
+    retry: 'change',
+    blame: 'tenant',
+    text: 'What is there did not let this be done as the user; of a folder to delete, a part may be gone.',
+  },
+  write_failed: {
+    status: 500,
+    retry: 'later',
+    blame: 'tenant',
+    text: 'The file could not be written; what was there is still as it was.',
+  },
+  reset_failed: {
+    status: 500,
+    retry: 'later',
+    blame: 'tenant',
+    text: 'The workspace could not be reset to the end; the next reset goes on from there.',
   },
   internal: { status: 500, retry: 'ask', blame: 'service', text: 'Something unforeseen went wrong.' },
   uncertain: {

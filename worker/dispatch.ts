@@ -106,9 +106,18 @@ export class Dispatch {
     }
   }
 
-  async #carryOut(
-    name: OperationName,
-    params: Params<OperationName>,
+  /** A result of a wrong shape is a bug, whatever code its check carries. */
+  #checkedResult(name: OperationName, result: unknown): unknown {
+    try {
+      return check(operations[name].result, result);
+    } catch {
+      throw new Error('a handler gave a result of a wrong shape');
+    }
+  }
+
+  async #carryOut<Name extends OperationName>(
+    name: Name,
+    params: Params<Name>,
     { operationId, signal, outputs, startedAt }: Omit<HandlerContext, 'note'> & { startedAt: number },
   ): Promise<Outcome> {
     const { handlers, audit } = this.#dependencies;
@@ -131,7 +140,7 @@ export class Dispatch {
       this.#admit(row, params.user);
       const result = await handlers[name](params, { operationId, signal, outputs, note });
       await outputs.sent();
-      const outcome: Outcome = { ok: true, result: check(operations[name].result, result), streams: outputs.ends() };
+      const outcome: Outcome = { ok: true, result: this.#checkedResult(name, result), streams: outputs.ends() };
       finish(facts.status ?? 'ok');
       return outcome;
     } catch (error) {
@@ -152,7 +161,7 @@ export class Dispatch {
   }
 
   #understood(error: unknown, row: Operation): Refusal {
-    if (error instanceof Refusal && error.code !== 'bad_request' && mayAnswer(row, error.code)) return error;
+    if (error instanceof Refusal && mayAnswer(row, error.code)) return error;
     this.#dependencies.log.error(faultOf(error), 'an operation failed in an unforeseen way');
     return new Refusal('internal');
   }

@@ -9,6 +9,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { Refusal } from '../protocol/errors.ts';
 import { drainLimitMs } from '../protocol/limits.ts';
 import { SettingsError } from '../protocol/settings.ts';
 import { openAudit } from './audit.ts';
@@ -21,6 +22,9 @@ import { listen, prepareSocket } from './listen.ts';
 import { UserLocks } from './locks.ts';
 import { makeLog } from './log.ts';
 import { execHandler } from './operations/exec.ts';
+import type { FileHelpers } from './operations/file-helpers.ts';
+import { fileHandlers } from './operations/files.ts';
+import { resetHandler } from './operations/workspace-reset.ts';
 import { ownWrongRights } from './rights.ts';
 import { Runs } from './runs/runs.ts';
 import { Spawner } from './runs/spawner.ts';
@@ -65,8 +69,17 @@ const main = async (): Promise<void> => {
   const lock = join(config.stateDir, 'lock');
   const spawner = new Spawner({ program: nativeProgram, folder: config.spawnerDir, lock }, log);
   const runs = new Runs(spawner, config.runsMax, log);
+  // The pool takes this place.
+  const helpers: FileHelpers = {
+    call: () => Promise.reject(new Refusal('worker_unavailable')),
+    discard: () => undefined,
+  };
   const dispatch = new Dispatch({
-    handlers: { exec: execHandler({ config, spaces, locks, runs }) },
+    handlers: {
+      exec: execHandler({ config, spaces, locks, runs }),
+      ...fileHandlers({ config, spaces, locks, helpers }),
+      'workspace.reset': resetHandler({ config, spaces, locks, helpers }),
+    },
     audit,
     log,
     userRange: config.userRange,

@@ -260,6 +260,9 @@ describe('the status that a refusal is audited with', () => {
     limit_failed: 'error',
     kill_incomplete: 'error',
     workspace_broken: 'error',
+    file_failed: 'error',
+    write_failed: 'error',
+    reset_failed: 'error',
     internal: 'error',
     worker_unavailable: 'error',
   };

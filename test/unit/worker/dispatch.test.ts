@@ -7,6 +7,7 @@ import type { Result } from '../../../protocol/operations/index.ts';
 import { Dispatch, type DispatchDependencies, type HandlerContext, type Handlers } from '../../../worker/dispatch.ts';
 import { Outputs } from '../../../worker/outputs.ts';
 import { collectingAudit, collectingLog, type Line } from './support/collect.ts';
+import { handlersWith } from './support/handlers.ts';
 
 type Exec = Handlers['exec'];
 
@@ -27,7 +28,14 @@ const setup = (handler: Exec, more: Partial<Pick<DispatchDependencies, 'userRang
   const { audit, lines: audited } = collectingAudit();
   const exec = vi.fn(handler);
   const userRange = { first: 0, last: 1_000_000 };
-  const dispatch = new Dispatch({ handlers: { exec }, audit, log, userRange, overloaded: () => false, ...more });
+  const dispatch = new Dispatch({
+    handlers: handlersWith({ exec }),
+    audit,
+    log,
+    userRange,
+    overloaded: () => false,
+    ...more,
+  });
   const ask = (asked: Asked = {}): Promise<Outcome> => {
     const operationId = 'operationId' in asked ? asked.operationId : mintOperationId();
     return dispatch.call({

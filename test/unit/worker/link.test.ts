@@ -11,6 +11,7 @@ import { Dispatch, type HandlerContext, type Handlers } from '../../../worker/di
 import { Link } from '../../../worker/link.ts';
 import { eventually } from '../../support/wait.ts';
 import { collectingAudit, collectingLog } from './support/collect.ts';
+import { handlersWith } from './support/handlers.ts';
 import { socketPair } from './support/socket-pair.ts';
 
 const result: Result<'exec'> = { exitCode: 0, truncated: false, timedOut: false, durationMs: 1, signal: null };
@@ -78,7 +79,7 @@ const setup = async () => {
     return promise;
   };
   const userRange = { first: 0, last: 1_000_000 };
-  const dispatch = new Dispatch({ handlers: { exec }, audit, log, userRange, overloaded: () => false });
+  const dispatch = new Dispatch({ handlers: handlersWith({ exec }), audit, log, userRange, overloaded: () => false });
   const link = new Link(far, { instance: randomUUID(), dispatch, audit, log });
   const begun = async (count: number): Promise<readonly Started[]> => {
     await eventually(`${count} handlers`, () => started.length === count);
