@@ -9,20 +9,20 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { Refusal } from '../protocol/errors.ts';
 import { drainLimitMs } from '../protocol/limits.ts';
 import { SettingsError } from '../protocol/settings.ts';
 import { openAudit } from './audit.ts';
 import { readConfig } from './config.ts';
 import { Dispatch } from './dispatch.ts';
 import { prepareFolders } from './folders.ts';
+import { HelperPool } from './helpers/helper-pool.ts';
+import { helperPlan } from './helpers/program.ts';
 import { openInitChannel } from './init-channel.ts';
 import { Link } from './link.ts';
 import { listen, prepareSocket } from './listen.ts';
 import { UserLocks } from './locks.ts';
 import { makeLog } from './log.ts';
 import { execHandler } from './operations/exec.ts';
-import type { FileHelpers } from './operations/file-helpers.ts';
 import { fileHandlers } from './operations/files.ts';
 import { resetHandler } from './operations/workspace-reset.ts';
 import { ownWrongRights } from './rights.ts';
@@ -69,11 +69,17 @@ const main = async (): Promise<void> => {
   const lock = join(config.stateDir, 'lock');
   const spawner = new Spawner({ program: nativeProgram, folder: config.spawnerDir, lock }, log);
   const runs = new Runs(spawner, config.runsMax, log);
-  // The pool takes this place.
-  const helpers: FileHelpers = {
-    call: () => Promise.reject(new Refusal('worker_unavailable')),
-    discard: () => undefined,
-  };
+  const helpers = new HelperPool(
+    spawner,
+    {
+      plan: helperPlan(config),
+      standBy: config.helpersStandBy,
+      max: config.helpersMax,
+      idleMs: config.helperIdleMs,
+      spaceOf: (user) => spaces.pathOf(user),
+    },
+    log,
+  );
   const dispatch = new Dispatch({
     handlers: {
       exec: execHandler({ config, spaces, locks, runs }),
@@ -98,7 +104,7 @@ const main = async (): Promise<void> => {
     await Promise.race([link?.idle(), delay(graceMs)]);
     runs.stop();
     link?.end();
-    await Promise.race([runs.idle(), delay(runsLimitMs)]);
+    await Promise.race([Promise.all([runs.idle(), helpers.stop()]), delay(runsLimitMs)]);
     await Promise.race([spawner.stop(), delay(spawnerLimitMs)]);
     const flushed = await Promise.race([audit.flushed().then(() => true), delay(flushLimitMs, false)]);
     // exit() waits for the thread that writes to a reader which has stalled: for ever.
@@ -114,6 +120,7 @@ const main = async (): Promise<void> => {
   };
 
   await spawner.start();
+  helpers.start();
   await listen(place, accept);
 
   const drain = (): void => void stop(drainLimitMs, 0);

@@ -21,6 +21,9 @@ describe('the settings of the worker', () => {
       fileBytesMax: 1_073_741_824,
       addressBytesMax: 0,
       runsMax: 64,
+      helpersStandBy: 2,
+      helpersMax: 16,
+      helperIdleMs: 60_000,
       userRange: { first: 0, last: 1_000_000 },
       logLevel: 'info',
     });
@@ -47,6 +50,9 @@ describe('the settings of the worker', () => {
       RUNNER_MAX_FILE_BYTES: '1',
       RUNNER_MAX_ADDRESS_BYTES: '2',
       RUNNER_MAX_RUNS: '3',
+      RUNNER_HELPERS_STANDBY: '0',
+      RUNNER_HELPERS_MAX: '1',
+      RUNNER_HELPERS_IDLE_SEC: '7',
       RUNNER_USER_RANGE: '10-20',
       RUNNER_LOG_LEVEL: 'warn',
     });
@@ -67,6 +73,9 @@ describe('the settings of the worker', () => {
       fileBytesMax: 1,
       addressBytesMax: 2,
       runsMax: 3,
+      helpersStandBy: 0,
+      helpersMax: 1,
+      helperIdleMs: 7_000,
       userRange: { first: 10, last: 20 },
       logLevel: 'warn',
     });
