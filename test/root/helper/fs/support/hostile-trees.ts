@@ -149,6 +149,7 @@ export const otherTrees: readonly Omit<HostileTree, 'naive'>[] = [
   { name: 'an absolute path', build: '', path: '/etc/hostname', answers: outside },
   { name: 'NUL', build: '', path: 'a\0b', answers: outside },
   { name: 'only ".."', build: '', path: '..', answers: outside },
+  { name: 'only "..", by a link', build: 'ln -s .. m', path: 'm/x', answers: outside },
   { name: 'a file in the middle', build: ': > m', path: 'm/x', answers: all('bad_target') },
   { name: 'a pipe in the middle', build: 'mkfifo m', path: 'm/x', answers: all('bad_target') },
 ];
