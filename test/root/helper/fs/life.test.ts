@@ -17,8 +17,9 @@ const statusOf = (pid: number, thread: string): string =>
 
 describe('a helper', () => {
   it('is root until it is told whose it is, and then the user’s alone, in every thread', async () => {
-    const helper = new FsHelper();
+    const helper = new FsHelper({ under: ['setpriv', '--groups=4,27'] });
     expect(await helper.next()).toStrictEqual({ kind: 'ready' });
+    expect(statusOf(helper.pid, String(helper.pid))).toMatch(/^Groups: 4 27 ?$/m);
     for (const thread of readdirSync(`/proc/${helper.pid}/task`)) {
       expect(statusOf(helper.pid, thread)).toContain('Uid: 0 0 0 0');
     }
