@@ -1,6 +1,6 @@
 /**
  * Purpose: removes whole trees, however deep and whatever their modes: a folder is moved into one flat folder of the
- * space, then emptied from there, its subfolders moved beside it first. No path grows, nothing recurses.
+ * space and emptied there; what lies deep in it is moved beside it first. No path grows, and the depth is bounded.
  * Rights: the user's.
  * Called by: the verbs delete and reset, and space.ts for what an earlier use left.
  * Fails: with the error of the system call; what is left is found by the next use.
@@ -13,6 +13,9 @@ import { errnoOf } from './refusal.ts';
 
 /** The folder, beside the home: no tool's listing shows what is on its way out. */
 export const trashName = '.trash';
+
+/** How deep a folder is emptied where it lies: each level holds two descriptors. */
+const depthMax = 16;
 
 /** How often a folder that does not stay empty is looked at again: somebody is filling it. */
 const passesMax = 5;
@@ -79,7 +82,7 @@ export class Trash {
   empty(): void {
     this.#drain();
     for (const { name, entry } of entriesOf(this.#folder)) {
-      if (!name.startsWith(this.#prefix)) this.#remove(name, entry.isDirectory());
+      if (!name.startsWith(this.#prefix)) this.#remove(this.#folder, name, entry.isDirectory(), 0);
     }
     this.#drain();
   }
@@ -97,29 +100,29 @@ export class Trash {
 
   #drain(): void {
     for (let next = this.#pending.pop(); next !== undefined; next = this.#pending.pop()) {
-      this.#remove(`${this.#prefix}${next}`, true);
+      this.#remove(this.#folder, `${this.#prefix}${next}`, true, 0);
     }
   }
 
-  /** Removes one entry of the trash; subfolders of it are taken in. */
-  #remove(name: string, isFolder: boolean): void {
-    const path = at(this.#folder, name);
+  /** Removes one name, and beneath a folder all that is in it; what lies too deep is taken into the trash first. */
+  #remove(folder: number, name: string, isFolder: boolean, depth: number): void {
+    const path = at(folder, name);
     if (!isFolder && unless('EISDIR', () => unlinkSync(path))) return;
-    const found = hold(this.#folder, name);
-    try {
-      if (!found.stat.isDirectory()) unlinkSync(path);
-      else this.#removeFolder(found, path);
-    } finally {
-      closeSync(found.descriptor);
+    if (depth === depthMax) {
+      this.take(folder, name);
+      return;
     }
+    holding(folder, name, (found) => {
+      if (found.stat.isDirectory()) this.#removeFolder(found, path, depth);
+      else unlinkSync(path);
+    });
   }
 
-  #removeFolder(found: Held, path: Buffer): void {
+  #removeFolder(found: Held, path: Buffer, depth: number): void {
     openUp(found);
     for (let passes = 0; passes < passesMax; passes += 1) {
       for (const { name, entry } of entriesOf(found.descriptor)) {
-        const isFile = !entry.isDirectory() && unless('EISDIR', () => unlinkSync(at(found.descriptor, name)));
-        if (!isFile) this.take(found.descriptor, name);
+        this.#remove(found.descriptor, name, entry.isDirectory(), depth + 1);
       }
       if (unless('ENOTEMPTY', () => rmdirSync(path))) return;
     }

@@ -8,7 +8,7 @@ import { closeSync, constants, fchmodSync, openSync, renameSync, unlinkSync, wri
 import type { FsCalls, FsResults } from '../../contract/fs.ts';
 import { beneath, type Place } from '../beneath.ts';
 import { at, holding } from '../descriptor.ts';
-import { errnoOf, FsRefusal, ofPath } from '../refusal.ts';
+import { errnoOf, FsRefusal } from '../refusal.ts';
 import { isManaged, unfinishedName } from '../space.ts';
 
 /** Mode of a new file. */
@@ -70,7 +70,7 @@ const nameOf = ({ name, names }: Place): string => {
 export const write = (space: number, home: number, { path, content }: FsCalls['write']): FsResults['write'] =>
   beneath(home, path, (place) => {
     const name = nameOf(place);
-    const mode = ofPath(() => modeFor(place.folder, name));
+    const mode = modeFor(place.folder, name);
     const bytes = Buffer.from(content, 'utf8');
     replace(space, place.folder, name, mode, bytes);
     return { size: bytes.length };
