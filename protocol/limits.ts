@@ -32,6 +32,12 @@ export const heartbeatSilenceMs = 10_000;
 /** The other side says hello within this, ms. */
 export const helloTimeoutMs = 5_000;
 
+/** Most entries in the answer of files.list. */
+export const listEntriesMax = 2_000;
+/** Largest content that files.read gives, bytes. */
+export const readBytesMax = 256 * KiB;
+/** How far into a file a NUL makes it binary, bytes. */
+export const readProbeBytes = 8 * KiB;
 /** Longest `dir` or path, UTF-16 code units (PATH_MAX is 4,096 bytes). */
 export const pathLengthMax = 4096;
 /** Most arguments of one run; see LIMIT_ARGS_MAX in helper/native/wire.h, less the server's own. */

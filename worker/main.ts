@@ -15,6 +15,8 @@ import { openAudit } from './audit.ts';
 import { readConfig } from './config.ts';
 import { Dispatch } from './dispatch.ts';
 import { prepareFolders } from './folders.ts';
+import { HelperPool } from './helpers/helper-pool.ts';
+import { helperPlan } from './helpers/program.ts';
 import { openInitChannel } from './init-channel.ts';
 import { Answers } from './ledger/answers.ts';
 import { Ledger } from './ledger/ledger.ts';
@@ -24,7 +26,9 @@ import { listen, prepareSocket } from './listen.ts';
 import { UserLocks } from './locks.ts';
 import { makeLog } from './log.ts';
 import { execHandler } from './operations/exec.ts';
+import { fileHandlers } from './operations/files.ts';
 import { operationStatusHandler } from './operations/operation-status.ts';
+import { resetHandler } from './operations/workspace-reset.ts';
 import { ownWrongRights } from './rights.ts';
 import { Runs } from './runs/runs.ts';
 import { Spawner } from './runs/spawner.ts';
@@ -71,10 +75,23 @@ const main = async (): Promise<void> => {
   const lock = join(config.stateDir, 'lock');
   const spawner = new Spawner({ program: nativeProgram, folder: config.spawnerDir, lock }, log);
   const runs = new Runs(spawner, config.runsMax, log);
+  const helpers = new HelperPool(
+    spawner,
+    {
+      plan: helperPlan(config),
+      standBy: config.helpersStandBy,
+      max: config.helpersMax,
+      idleMs: config.helperIdleMs,
+      spaceOf: (user) => spaces.pathOf(user),
+    },
+    log,
+  );
   const answers = new Answers();
   const dispatch = new Dispatch({
     handlers: {
       exec: execHandler({ config, spaces, locks, runs }),
+      ...fileHandlers({ config, spaces, locks, helpers }),
+      'workspace.reset': resetHandler({ config, spaces, locks, helpers }),
       'operation.status': operationStatusHandler({ ledger, answers }),
     },
     mutations: new Mutations(ledger, answers),
@@ -96,7 +113,7 @@ const main = async (): Promise<void> => {
     await Promise.race([link?.idle(), delay(graceMs)]);
     runs.stop();
     link?.end();
-    await Promise.race([Promise.all([runs.idle(), dispatch.idle()]), delay(runsLimitMs)]);
+    await Promise.race([Promise.all([runs.idle(), helpers.stop(), dispatch.idle()]), delay(runsLimitMs)]);
     await Promise.race([ledger.close(), delay(ledgerLimitMs)]);
     await Promise.race([spawner.stop(), delay(spawnerLimitMs)]);
     const flushed = await Promise.race([audit.flushed().then(() => true), delay(flushLimitMs, false)]);
@@ -113,6 +130,7 @@ const main = async (): Promise<void> => {
   };
 
   await spawner.start();
+  helpers.start();
   await listen(place, accept);
 
   const drain = (): void => void stop(drainLimitMs, 0);

@@ -159,6 +159,6 @@ describe('exec', () => {
   });
 
   it('has the tools’ time limit', () => {
-    expect(exec.timeLimitMs({ execMs: 1234 })).toBe(1234);
+    expect(exec.timeLimitMs({ execMs: 1234, fileMs: 1, resetMs: 2 })).toBe(1234);
   });
 });
