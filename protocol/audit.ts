@@ -2,7 +2,7 @@ import type { ErrorCode } from './errors.ts';
 import { auditQueueBytesMax } from './limits.ts';
 
 /** What an audit line can be about. */
-export type AuditAction = 'exec' | 'auth.denied' | 'link.lost' | 'worker.started';
+export type AuditAction = 'exec' | 'usage' | 'auth.denied' | 'link.lost' | 'worker.started';
 
 /** How it came out. `denied`: refused before any effect; `uncertain`: see the specification's 30. */
 export type AuditStatus = 'ok' | 'denied' | 'timeout' | 'error' | 'busy' | 'uncertain';
@@ -42,6 +42,7 @@ export const auditStatusOf = (code: ErrorCode): AuditStatus => {
     case 'limit_failed':
     case 'kill_incomplete':
     case 'workspace_broken':
+    case 'usage_failed':
     case 'internal':
     case 'worker_unavailable':
       return 'error';

@@ -101,6 +101,12 @@ export const errors = {
     blame: 'operator',
     text: "The user's space is not as this service made it; it is left alone for a person to look at.",
   },
+  usage_failed: {
+    status: 500,
+    retry: 'later',
+    blame: 'tenant',
+    text: 'What the user’s space holds could not be counted, so nobody can say that it is below its limit.',
+  },
   internal: { status: 500, retry: 'ask', blame: 'service', text: 'Something unforeseen went wrong.' },
   uncertain: {
     status: 502,
@@ -121,6 +127,12 @@ export const errors = {
     text: 'Too much is under way already; nothing was done.',
   },
   draining: { status: 503, retry: 'later', blame: 'service', text: 'The service is stopping; nothing was done.' },
+  disk_quota: {
+    status: 507,
+    retry: 'change',
+    blame: 'tenant',
+    text: 'The user’s space is full: delete something first.',
+  },
 } as const satisfies Record<string, ErrorRow>;
 
 /** One code of the closed list. */

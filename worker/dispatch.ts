@@ -106,9 +106,9 @@ export class Dispatch {
     }
   }
 
-  async #carryOut(
-    name: OperationName,
-    params: Params<OperationName>,
+  async #carryOut<Name extends OperationName>(
+    name: Name,
+    params: Params<Name>,
     { operationId, signal, outputs, startedAt }: Omit<HandlerContext, 'note'> & { startedAt: number },
   ): Promise<Outcome> {
     const { handlers, audit } = this.#dependencies;

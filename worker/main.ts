@@ -21,10 +21,13 @@ import { listen, prepareSocket } from './listen.ts';
 import { UserLocks } from './locks.ts';
 import { makeLog } from './log.ts';
 import { execHandler } from './operations/exec.ts';
+import { usageHandler } from './operations/usage.ts';
+import { Quota } from './quota.ts';
 import { ownWrongRights } from './rights.ts';
 import { Runs } from './runs/runs.ts';
 import { Spawner } from './runs/spawner.ts';
 import { Spaces } from './spaces.ts';
+import { UsageScans } from './usage/scan.ts';
 
 /** EX_CONFIG (sysexits.h): init does not start this again. */
 const configurationStatus = 78;
@@ -65,8 +68,9 @@ const main = async (): Promise<void> => {
   const lock = join(config.stateDir, 'lock');
   const spawner = new Spawner({ program: nativeProgram, folder: config.spawnerDir, lock }, log);
   const runs = new Runs(spawner, config.runsMax, log);
+  const quota = new Quota(config.quotaBytes, spaces, new UsageScans(spawner, nativeProgram, log));
   const dispatch = new Dispatch({
-    handlers: { exec: execHandler({ config, spaces, locks, runs }) },
+    handlers: { exec: execHandler({ config, spaces, quota, locks, runs }), usage: usageHandler(quota) },
     audit,
     log,
     userRange: config.userRange,
@@ -81,6 +85,7 @@ const main = async (): Promise<void> => {
     stopping = true;
     log.info({ graceMs }, 'stopping');
     dispatch.drain();
+    quota.stop();
     link?.drain();
     await Promise.race([link?.idle(), delay(graceMs)]);
     runs.stop();

@@ -1,9 +1,10 @@
 import type { z } from 'zod';
 import type { Operation } from '../operation.ts';
 import { exec } from './exec.ts';
+import { usage } from './usage.ts';
 
 /** The operation table: everything that can be asked of the worker. Routes, dispatch and docs come from it. */
-export const operations = { exec } as const satisfies Record<string, Operation>;
+export const operations = { exec, usage } as const satisfies Record<string, Operation>;
 
 /** The name of one row; `area.verb` where an area has several. */
 export type OperationName = keyof typeof operations;

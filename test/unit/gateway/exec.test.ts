@@ -108,7 +108,7 @@ describe('a read', () => {
 
   beforeEach(async () => {
     await gateway.stop();
-    gateway = await GatewayUnderTest.start({ table: { exec: reading } });
+    gateway = await GatewayUnderTest.start({ table: { ...operations, exec: reading } });
   });
 
   test('has no operation id', async () => {

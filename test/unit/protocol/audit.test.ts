@@ -260,6 +260,7 @@ describe('the status that a refusal is audited with', () => {
     limit_failed: 'error',
     kill_incomplete: 'error',
     workspace_broken: 'error',
+    usage_failed: 'error',
     internal: 'error',
     worker_unavailable: 'error',
   };

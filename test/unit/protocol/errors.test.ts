@@ -21,11 +21,13 @@ const restated: Record<string, number> = {
   limit_failed: 500,
   kill_incomplete: 500,
   workspace_broken: 500,
+  usage_failed: 500,
   internal: 500,
   uncertain: 502,
   worker_unavailable: 503,
   overloaded: 503,
   draining: 503,
+  disk_quota: 507,
 };
 
 describe('the closed list of errors', () => {
@@ -56,7 +58,15 @@ describe('the closed list of errors', () => {
   it('advises to send again only what certainly had no effect', () => {
     const later = errorCodes.filter((code) => errors[code].retry === 'later').sort();
     expect(later).toStrictEqual(
-      ['busy', 'draining', 'limit_failed', 'overloaded', 'request_timeout', 'worker_unavailable'].sort(),
+      [
+        'busy',
+        'draining',
+        'limit_failed',
+        'overloaded',
+        'request_timeout',
+        'usage_failed',
+        'worker_unavailable',
+      ].sort(),
     );
     const ask = errorCodes.filter((code) => errors[code].retry === 'ask').sort();
     expect(ask).toStrictEqual(['internal', 'kill_incomplete', 'uncertain']);

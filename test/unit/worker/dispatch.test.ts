@@ -22,12 +22,22 @@ interface Asked {
   readonly outputs?: Outputs;
 }
 
+/** Nothing here asks for it. */
+const never = (): Promise<never> => Promise.reject(new Error('not asked for'));
+
 const setup = (handler: Exec, more: Partial<Pick<DispatchDependencies, 'userRange' | 'overloaded'>> = {}) => {
   const { log, lines: logged } = collectingLog();
   const { audit, lines: audited } = collectingAudit();
   const exec = vi.fn(handler);
   const userRange = { first: 0, last: 1_000_000 };
-  const dispatch = new Dispatch({ handlers: { exec }, audit, log, userRange, overloaded: () => false, ...more });
+  const dispatch = new Dispatch({
+    handlers: { exec, usage: never },
+    audit,
+    log,
+    userRange,
+    overloaded: () => false,
+    ...more,
+  });
   const ask = (asked: Asked = {}): Promise<Outcome> => {
     const operationId = 'operationId' in asked ? asked.operationId : mintOperationId();
     return dispatch.call({
@@ -270,6 +280,8 @@ describe('an operation that is refused', () => {
   const statuses: Readonly<Partial<Record<ErrorCode, string>>> = {
     tool_not_allowed: 'denied',
     workspace_broken: 'error',
+    disk_quota: 'denied',
+    usage_failed: 'error',
     busy: 'busy',
     outside_workspace: 'denied',
     not_found: 'denied',

@@ -78,7 +78,13 @@ const setup = async () => {
     return promise;
   };
   const userRange = { first: 0, last: 1_000_000 };
-  const dispatch = new Dispatch({ handlers: { exec }, audit, log, userRange, overloaded: () => false });
+  const dispatch = new Dispatch({
+    handlers: { exec, usage: () => Promise.reject(new Error('not asked for')) },
+    audit,
+    log,
+    userRange,
+    overloaded: () => false,
+  });
   const link = new Link(far, { instance: randomUUID(), dispatch, audit, log });
   const begun = async (count: number): Promise<readonly Started[]> => {
     await eventually(`${count} handlers`, () => started.length === count);
