@@ -5,7 +5,7 @@ import { userNumber } from '../values.ts';
 
 const bytes = z.int().min(0);
 const count = z.int().min(0).max(usageEntriesMax);
-/** One name of a file system (NAME_MAX); a byte that is not UTF-8 has become one U+FFFD. */
+/** One name of a file system (NAME_MAX); what is not UTF-8 has become U+FFFD, at most one for each byte. */
 const nameLengthMax = 255;
 
 /**

@@ -6,43 +6,61 @@ const weightMax = 16 * 1024 * 1024;
 /** What a report takes beside its lists, and an item beside its name, bytes. */
 const fixedWeight = 256;
 
-interface Kept {
+/** A report and how it was come by. */
+export interface Kept {
   readonly report: UsageReport;
-  /** On the monotonic clock, ms. */
-  readonly until: number;
+  /** When its count began and ended, on the monotonic clock, ms. */
+  readonly begunAt: number;
+  readonly endedAt: number;
+}
+
+interface Entry extends Kept {
   readonly weight: number;
+  /** The space changed since. */
+  outdated: boolean;
 }
 
 const weightOf = ({ top, groups }: UsageReport): number =>
   [...top, ...groups].reduce((sum, { name }) => sum + fixedWeight + 2 * name.length, fixedWeight);
 
-/** Reports by user, each for `usageCacheMs` from when its count began; the oldest go when all of them weigh too much. */
+/** The last report of each user for `usageCacheMs` from when its count began; the oldest go when all weigh too much. */
 export class UsageCache {
-  readonly #kept = new Map<number, Kept>();
+  readonly #entries = new Map<number, Entry>();
   #weight = 0;
 
-  /** The report of a user, while it is good. */
-  get(user: number): UsageReport | undefined {
-    const found = this.#kept.get(user);
-    if (found && performance.now() >= found.until) this.drop(user);
-    return this.#kept.get(user)?.report;
+  /** What was counted last, whether or not the space changed since. */
+  last(user: number): Kept | undefined {
+    const entry = this.#entries.get(user);
+    if (entry && performance.now() >= entry.begunAt + usageCacheMs) this.drop(user);
+    return this.#entries.get(user);
   }
 
-  /** Keeps a report. @param begunAt when its count began, on the monotonic clock, ms */
-  set(user: number, report: UsageReport, begunAt: number): void {
+  /** What a user's space holds, as far as is known. */
+  current(user: number): UsageReport | undefined {
+    const entry = this.last(user);
+    return entry && this.#entries.get(user)?.outdated === false ? entry.report : undefined;
+  }
+
+  set(user: number, kept: Kept, outdated: boolean): void {
     this.drop(user);
-    const weight = weightOf(report);
-    this.#kept.set(user, { report, until: begunAt + usageCacheMs, weight });
+    const weight = weightOf(kept.report);
+    this.#entries.set(user, { ...kept, weight, outdated });
     this.#weight += weight;
-    for (const oldest of this.#kept.keys()) {
+    for (const oldest of this.#entries.keys()) {
       if (this.#weight <= weightMax) break;
       this.drop(oldest);
     }
   }
 
-  /** Forgets what is known of a user. */
+  /** The space changed: what was counted is not what it holds any more. */
+  outdate(user: number): void {
+    const entry = this.#entries.get(user);
+    if (entry) entry.outdated = true;
+  }
+
+  /** Forgets a user. */
   drop(user: number): void {
-    this.#weight -= this.#kept.get(user)?.weight ?? 0;
-    this.#kept.delete(user);
+    this.#weight -= this.#entries.get(user)?.weight ?? 0;
+    this.#entries.delete(user);
   }
 }
