@@ -18,7 +18,7 @@
 
 #include <stdbool.h>
 
-#include "usage-walk.h"
+#include "usage.h"
 
 /* Sorts the lists. */
 bool report_write(struct usage *usage);

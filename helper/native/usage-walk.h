@@ -12,19 +12,9 @@
 #ifndef USAGE_WALK_H
 #define USAGE_WALK_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
-#include "usage-largest.h"
-
-/* What a JavaScript number holds exactly; a sparse file can be larger, and sums stay here. */
-#define USAGE_BYTES_MAX 9007199254740991U
-
-struct usage {
-	uint64_t bytes, files, dirs, links;
-	bool truncated;
-	struct largest top, groups;
-};
+#include "usage.h"
 
 /* Counts beneath the folder `path`. `top` and `groups` must be open. 0 or a status of usage.h. */
 int usage_walk(const char *path, uint64_t entries_max, int64_t deadline_us, struct usage *usage);
