@@ -18,6 +18,11 @@ import { Slots } from './slots.ts';
 /** Counts at once, of all users: each keeps a processor busy. */
 const scansAtOnceMax = 4;
 const scansWaitingMax = 128;
+/**
+ * A count that takes longer than this, ms, leaves its turn to another: its user may have stopped it, to hold up those of
+ * others. Since none takes longer than `usageTimeoutMs`, there are at most ten times as many as turns.
+ */
+const slowMs = 3_000;
 /** The program ends by itself this long before it would be killed, ms, so that it can close what it opened up. */
 const ownEndMs = 1_000;
 /** Below this no count is begun any more, ms. */
@@ -70,15 +75,18 @@ export class UsageScans {
   async scan(target: ScanTarget): Promise<UsageReport> {
     const deadline = performance.now() + usageTimeoutMs;
     const release = await this.#slots.take(usageTimeoutMs - worthwhileMs);
-    let attempt: Attempt;
+    const patience = setTimeout(release, slowMs);
     try {
-      attempt = await this.#attempt(target, deadline);
-      if (wasCutShort(attempt) && deadline - performance.now() >= worthwhileMs)
-        attempt = await this.#attempt(target, deadline);
+      return this.#reportOf(await this.#attempts(target, deadline));
     } finally {
+      clearTimeout(patience);
       release();
     }
-    return this.#reportOf(attempt);
+  }
+
+  async #attempts(target: ScanTarget, deadline: number): Promise<Attempt> {
+    const first = await this.#attempt(target, deadline);
+    return wasCutShort(first) && deadline - performance.now() >= worthwhileMs ? this.#attempt(target, deadline) : first;
   }
 
   async #attempt({ uid, space }: ScanTarget, deadline: number): Promise<Attempt> {

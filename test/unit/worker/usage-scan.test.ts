@@ -161,6 +161,26 @@ describe('counts', () => {
     expect(scans.hasRoom).toBe(true);
   });
 
+  it('that a user stopped leave their turns to others after a while', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const { scans } = setup();
+    /** As many have been asked for, and no more. */
+    const areAsked = async (count: number): Promise<void> => {
+      for (let turn = 0; turn < 200 && spawner.asked.length < count; turn += 1) await new Promise(setImmediate);
+      for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+      expect(spawner.asked).toHaveLength(count);
+    };
+    for (let number = 0; number < 80; number += 1) void outcome(scans.scan(target));
+    await areAsked(4);
+    await vi.advanceTimersByTimeAsync(2_999);
+    await areAsked(4);
+    await vi.advanceTimersByTimeAsync(1);
+    await areAsked(8);
+    for (const { socket } of spawner.asked) socket.write(Buffer.concat([saidOutput('stdout', report), saidExit()]));
+    // The first four had none to give back any more.
+    await areAsked(12);
+  });
+
   it('that fail give their turns back', async () => {
     const { scans } = setup();
     spawner.down = true;
@@ -196,7 +216,7 @@ describe('turns', () => {
 describe('the exit statuses', () => {
   it('are those of the native program', () => {
     const header = readFileSync(new URL('../../../helper/native/usage.h', import.meta.url), 'utf8');
-    const found = Array.from(header.matchAll(/^#define USAGE_(\w+) (\d+)/gm), ([, name = '', status]) => [
+    const found = Array.from(header.matchAll(/^#define USAGE_(\w+) (\d+)(?=\s)/gm), ([, name = '', status]) => [
       status,
       name.toLowerCase(),
     ]);
