@@ -221,6 +221,9 @@ describe('what is hidden', () => {
     expect(count()).toEqual({ status: 2, head: {}, items: [] });
     sh('chmod 0755 home/theirs home/theirs/in', 0);
     expect(count()).toMatchObject({ status: 0, head: { files: 1 } });
+    // Only a file is in it, so that nothing has to be opened.
+    sh('rm -r home/theirs/in; printf 12345 >home/theirs/f; chmod 0744 home/theirs', 0);
+    expect(count()).toEqual({ status: 2, head: {}, items: [] });
   });
 
   it('leaves the modes of others alone, and puts own ones back when it fails', () => {
