@@ -8,6 +8,7 @@ export type AuditAction =
   | 'files.read'
   | 'files.write'
   | 'files.delete'
+  | 'usage'
   | 'workspace.reset'
   | 'operation.status'
   | 'auth.denied'
@@ -56,6 +57,7 @@ export const auditStatusOf = (code: ErrorCode): AuditStatus => {
     case 'file_failed':
     case 'write_failed':
     case 'reset_failed':
+    case 'usage_failed':
     case 'internal':
     case 'worker_unavailable':
     case 'ledger_unavailable':

@@ -47,6 +47,15 @@ export const environmentEntriesMax = 128;
 /** Threads of a user's fs helper count towards RLIMIT_NPROC; the limit that is set is the configured one and these. */
 export const processesForHelper = 16;
 
+/** Entries of a space that are counted; one with more is `truncated`, and over any quota. */
+export const usageEntriesMax = 500_000;
+/** Groups, and direct entries of a space, that an answer lists: the largest. */
+export const usageListedMax = 1_000;
+/** Whoever asks for a user's usage waits this long, ms, and no count takes longer. */
+export const usageTimeoutMs = 30_000;
+/** How long a count is good for when nothing is known to have changed, ms. */
+export const usageCacheMs = 30_000;
+
 /** A run that does not end within this after SIGKILL is `kill_incomplete`, ms. */
 export const killLimitMs = 5_000;
 /** Between SIGTERM and SIGKILL for tools that have something to clean up (git's lock files), ms. */

@@ -98,6 +98,7 @@ export const settingsTable = {
   RUNNER_GLAB: { schema: absolutePath.optional(), default: undefined },
   RUNNER_EVO_WORKFLOW: { schema: absolutePath.optional(), default: undefined },
   RUNNER_TOOLS: { schema: tools, default: '' },
+  RUNNER_USER_QUOTA_BYTES: { schema: whole(0, Number.MAX_SAFE_INTEGER), default: '10737418240' },
   RUNNER_MAX_PROCESSES: { schema: whole(0, 4_000_000), default: '128' },
   RUNNER_MAX_FILE_BYTES: { schema: whole(0, Number.MAX_SAFE_INTEGER), default: '1073741824' },
   RUNNER_MAX_ADDRESS_BYTES: { schema: whole(0, Number.MAX_SAFE_INTEGER), default: '0' },

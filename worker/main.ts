@@ -28,11 +28,14 @@ import { makeLog } from './log.ts';
 import { execHandler } from './operations/exec.ts';
 import { fileHandlers } from './operations/files.ts';
 import { operationStatusHandler } from './operations/operation-status.ts';
+import { usageHandler } from './operations/usage.ts';
 import { resetHandler } from './operations/workspace-reset.ts';
+import { Quota } from './quota.ts';
 import { ownWrongRights } from './rights.ts';
 import { Runs } from './runs/runs.ts';
 import { Spawner } from './runs/spawner.ts';
 import { Spaces } from './spaces.ts';
+import { UsageScans } from './usage/scan.ts';
 
 /** EX_CONFIG (sysexits.h): init does not start this again. */
 const configurationStatus = 78;
@@ -86,12 +89,14 @@ const main = async (): Promise<void> => {
     },
     log,
   );
+  const quota = new Quota(config.quotaBytes, spaces, new UsageScans(spawner, nativeProgram, log));
   const answers = new Answers();
   const dispatch = new Dispatch({
     handlers: {
-      exec: execHandler({ config, spaces, locks, runs }),
+      exec: execHandler({ config, spaces, quota, locks, runs }),
       ...fileHandlers({ config, spaces, locks, helpers }),
       'workspace.reset': resetHandler({ config, spaces, locks, helpers }),
+      usage: usageHandler(quota),
       'operation.status': operationStatusHandler({ ledger, answers }),
     },
     mutations: new Mutations(ledger, answers),
@@ -109,6 +114,7 @@ const main = async (): Promise<void> => {
     stopping = true;
     log.info({ graceMs }, 'stopping');
     dispatch.drain();
+    quota.stop();
     link?.drain();
     await Promise.race([link?.idle(), delay(graceMs)]);
     runs.stop();

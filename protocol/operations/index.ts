@@ -6,6 +6,7 @@ import { filesList } from './files-list.ts';
 import { filesRead } from './files-read.ts';
 import { filesWrite } from './files-write.ts';
 import { operationStatus } from './operation-status.ts';
+import { usage } from './usage.ts';
 import { workspaceReset } from './workspace-reset.ts';
 
 /** The operation table: everything that can be asked of the worker. Routes, dispatch and docs come from it. */
@@ -15,6 +16,7 @@ export const operations = {
   'files.read': filesRead,
   'files.write': filesWrite,
   'files.delete': filesDelete,
+  usage,
   'workspace.reset': workspaceReset,
   'operation.status': operationStatus,
 } as const satisfies Record<string, Operation>;

@@ -263,6 +263,7 @@ describe('the status that a refusal is audited with', () => {
     file_failed: 'error',
     write_failed: 'error',
     reset_failed: 'error',
+    usage_failed: 'error',
     internal: 'error',
     ledger_unavailable: 'error',
     worker_unavailable: 'error',

@@ -30,12 +30,14 @@ const restated: Record<string, number> = {
   file_failed: 500,
   write_failed: 500,
   reset_failed: 500,
+  usage_failed: 500,
   internal: 500,
   uncertain: 502,
   worker_unavailable: 503,
   ledger_unavailable: 503,
   overloaded: 503,
   draining: 503,
+  disk_quota: 507,
 };
 
 describe('the closed list of errors', () => {
@@ -77,6 +79,7 @@ describe('the closed list of errors', () => {
         'reset_failed',
         'worker_unavailable',
         'write_failed',
+        'usage_failed',
       ].sort(),
     );
     const ask = errorCodes.filter((code) => errors[code].retry === 'ask').sort();

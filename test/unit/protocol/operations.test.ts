@@ -16,6 +16,7 @@ const restated = {
     errors: [
       'bad_target',
       'busy',
+      'disk_quota',
       'exec_failed',
       'kill_incomplete',
       'limit_failed',
@@ -23,6 +24,7 @@ const restated = {
       'outside_workspace',
       'tool_not_allowed',
       'uncertain',
+      'usage_failed',
       'worker_unavailable',
       'workspace_broken',
     ],
@@ -119,6 +121,15 @@ const restated = {
     secrets: [],
     params: ['user'],
     errors: ['busy', 'reset_failed', 'uncertain', 'worker_unavailable', 'workspace_broken'],
+  },
+  usage: {
+    route: '/v1/usage',
+    effect: 'read',
+    audit: 'usage',
+    streams: [],
+    secrets: [],
+    params: ['user'],
+    errors: ['usage_failed', 'worker_unavailable', 'workspace_broken'],
   },
 } as const;
 

@@ -278,6 +278,8 @@ describe('an operation that is refused', () => {
   const statuses: Readonly<Partial<Record<ErrorCode, string>>> = {
     tool_not_allowed: 'denied',
     workspace_broken: 'error',
+    disk_quota: 'denied',
+    usage_failed: 'error',
     busy: 'busy',
     outside_workspace: 'denied',
     not_found: 'denied',

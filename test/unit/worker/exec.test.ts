@@ -9,12 +9,14 @@ import type { AuditFacts } from '../../../worker/handlers.ts';
 import { UserLocks } from '../../../worker/locks.ts';
 import { execHandler } from '../../../worker/operations/exec.ts';
 import { Outputs } from '../../../worker/outputs.ts';
+import { Quota } from '../../../worker/quota.ts';
 import type { RunExit } from '../../../worker/runs/messages.ts';
 import type { LaunchPlan } from '../../../worker/runs/plan.ts';
 import type { OutputSink, RunEnd } from '../../../worker/runs/run.ts';
 import { type RunHandle, Runs } from '../../../worker/runs/runs.ts';
 import { Spawner } from '../../../worker/runs/spawner.ts';
 import { Spaces } from '../../../worker/spaces.ts';
+import { UsageScans } from '../../../worker/usage/scan.ts';
 import { collectingLog } from './support/collect.ts';
 
 type End = RunEnd | { readonly kind: 'incomplete'; readonly exit: RunExit };
@@ -63,6 +65,27 @@ class StandInSpaces extends Spaces {
   }
 }
 
+/** Refuses when it is told to; counts nothing. */
+class StandInQuota extends Quota {
+  refusal: Refusal | undefined;
+  readonly asked: string[] = [];
+
+  constructor(spaces: Spaces) {
+    const { log } = collectingLog();
+    const spawner = new Spawner({ program: '/nowhere', folder: '/nowhere', lock: '/nowhere' }, log);
+    super(1, spaces, new UsageScans(spawner, '/nowhere', log));
+  }
+
+  override async check(user: number): Promise<void> {
+    this.asked.push(`check ${user}`);
+    if (this.refusal) throw this.refusal;
+  }
+
+  override changed(user: number): void {
+    this.asked.push(`changed ${user}`);
+  }
+}
+
 const setup = (settings: Readonly<Record<string, string>> = {}) => {
   const config = readConfig({
     RUNNER_WORK_DIR: '/w',
@@ -74,7 +97,8 @@ const setup = (settings: Readonly<Record<string, string>> = {}) => {
   const runs = new StandInRuns();
   const spaces = new StandInSpaces(config.workDir);
   const locks = new UserLocks();
-  const handler = execHandler({ config, spaces, locks, runs });
+  const quota = new StandInQuota(spaces);
+  const handler = execHandler({ config, spaces, quota, locks, runs });
   const facts: AuditFacts[] = [];
   /** How many runs there were each time that an effect was said to begin. */
   const begun: number[] = [];
@@ -102,7 +126,7 @@ const setup = (settings: Readonly<Record<string, string>> = {}) => {
     return plan;
   };
   const noted = (): AuditFacts => Object.assign({}, ...facts) as AuditFacts;
-  return { run, planOf, runs, spaces, locks, outputs, noted, begun };
+  return { run, planOf, runs, spaces, quota, locks, outputs, noted, begun };
 };
 
 const refusalOf = async (answer: Promise<unknown>): Promise<Refusal> => {
@@ -374,6 +398,35 @@ describe('the order of exec’s own checks', () => {
     locks.acquire(7, { action: 'exec', operationId: 'other' });
     spaces.refusal = new Refusal('workspace_broken');
     expect((await refusalOf(run())).code).toBe('workspace_broken');
+  });
+
+  it.each(['disk_quota', 'usage_failed'] as const)('%s comes after the space and before the lock', async (code) => {
+    const { run, runs, spaces, quota, locks } = setup();
+    locks.acquire(7, { action: 'exec', operationId: 'other' });
+    quota.refusal = new Refusal(code);
+    expect((await refusalOf(run())).code).toBe(code);
+    expect(spaces.ensured).toStrictEqual([7]);
+    spaces.refusal = new Refusal('workspace_broken');
+    expect((await refusalOf(run())).code).toBe('workspace_broken');
+    expect(quota.asked).toStrictEqual(['check 7']);
+    expect(runs.plans).toStrictEqual([]);
+  });
+
+  it('what the space holds counts as changed once the run is gone, and not before', async () => {
+    const { run, runs, quota } = setup();
+    await run();
+    expect(quota.asked).toStrictEqual(['check 7']);
+    runs.gone.resolve();
+    await new Promise(setImmediate);
+    expect(quota.asked).toStrictEqual(['check 7', 'changed 7']);
+  });
+
+  it('what the space holds has not changed by a run that never was', async () => {
+    const { run, runs, quota } = setup();
+    runs.refusal = new Refusal('overloaded');
+    await refusalOf(run());
+    await new Promise(setImmediate);
+    expect(quota.asked).toStrictEqual(['check 7']);
   });
 
   it('a locked user is refused before anything is started, and told by whom', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { FsCall } from '../../../helper/contract/fs.ts';
 import { Refusal } from '../../../protocol/errors.ts';
 import { readConfig } from '../../../worker/config.ts';
-import type { HandlerContext } from '../../../worker/dispatch.ts';
+import type { HandlerContext } from '../../../worker/handlers.ts';
 import { UserLocks } from '../../../worker/locks.ts';
 import { fileHandlers } from '../../../worker/operations/files.ts';
 import { resetHandler } from '../../../worker/operations/workspace-reset.ts';

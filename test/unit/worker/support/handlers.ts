@@ -9,6 +9,7 @@ export const handlersWith = (some: Partial<Handlers>): Handlers => ({
   'files.read': unexpected,
   'files.write': unexpected,
   'files.delete': unexpected,
+  usage: unexpected,
   'workspace.reset': unexpected,
   'operation.status': unexpected,
   ...some,
