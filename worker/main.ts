@@ -72,12 +72,13 @@ const main = async (): Promise<void> => {
   const spawner = new Spawner({ program: nativeProgram, folder: config.spawnerDir, lock }, log);
   const runs = new Runs(spawner, config.runsMax, log);
   const answers = new Answers();
+  const mutations = new Mutations(ledger, answers);
   const dispatch = new Dispatch({
     handlers: {
       exec: execHandler({ config, spaces, locks, runs }),
-      'operation.status': operationStatusHandler({ ledger, answers }),
+      'operation.status': operationStatusHandler({ ledger, answers, mutations }),
     },
-    mutations: new Mutations(ledger, answers),
+    mutations,
     audit,
     log,
     userRange: config.userRange,
