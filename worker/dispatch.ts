@@ -122,7 +122,7 @@ export class Dispatch {
     try {
       this.#admit(step);
       return await this.#dependencies.mutations.enter(
-        { operationId, operation: name, user, params, idempotencyKey },
+        { operationId, operation: name, user, params, idempotencyKey, cameAt: Date.now() },
         (mutation) => this.#carryOut(step, mutation),
         (earlier) => this.#replay(step, earlier),
       );

@@ -6,7 +6,6 @@
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { drainLimitMs } from '../protocol/limits.ts';
@@ -15,27 +14,14 @@ import { openAudit } from './audit.ts';
 import { readConfig } from './config.ts';
 import { Dispatch } from './dispatch.ts';
 import { prepareFolders } from './folders.ts';
-import { HelperPool } from './helpers/helper-pool.ts';
-import { helperPlan } from './helpers/program.ts';
 import { openInitChannel } from './init-channel.ts';
-import { Answers } from './ledger/answers.ts';
 import { Ledger } from './ledger/ledger.ts';
-import { Mutations } from './ledger/mutations.ts';
 import { Link } from './link.ts';
 import { listen, prepareSocket } from './listen.ts';
-import { UserLocks } from './locks.ts';
 import { makeLog } from './log.ts';
-import { execHandler } from './operations/exec.ts';
-import { fileHandlers } from './operations/files.ts';
-import { operationStatusHandler } from './operations/operation-status.ts';
-import { usageHandler } from './operations/usage.ts';
-import { resetHandler } from './operations/workspace-reset.ts';
-import { Quota } from './quota.ts';
 import { ownWrongRights } from './rights.ts';
-import { Runs } from './runs/runs.ts';
-import { Spawner } from './runs/spawner.ts';
 import { Spaces } from './spaces.ts';
-import { UsageScans } from './usage/scan.ts';
+import { makeWork } from './work.ts';
 
 /** EX_CONFIG (sysexits.h): init does not start this again. */
 const configurationStatus = 78;
@@ -74,32 +60,11 @@ const main = async (): Promise<void> => {
   const broken = spaces.removeLeftovers();
   if (broken > 0) log.warn({ broken }, 'half-made spaces of an earlier life could not be removed');
 
-  const locks = new UserLocks();
-  const lock = join(config.stateDir, 'lock');
-  const spawner = new Spawner({ program: nativeProgram, folder: config.spawnerDir, lock }, log);
-  const runs = new Runs(spawner, config.runsMax, log);
-  const helpers = new HelperPool(
-    spawner,
-    {
-      plan: helperPlan(config),
-      standBy: config.helpersStandBy,
-      max: config.helpersMax,
-      idleMs: config.helperIdleMs,
-      spaceOf: (user) => spaces.pathOf(user),
-    },
-    log,
-  );
-  const quota = new Quota(config.quotaBytes, spaces, new UsageScans(spawner, nativeProgram, log));
-  const answers = new Answers();
+  const parts = { config, native: nativeProgram, spaces, ledger, log };
+  const { spawner, runs, helpers, quota, mutations, handlers } = makeWork(parts);
   const dispatch = new Dispatch({
-    handlers: {
-      exec: execHandler({ config, spaces, quota, locks, runs }),
-      ...fileHandlers({ config, spaces, locks, helpers }),
-      'workspace.reset': resetHandler({ config, spaces, locks, helpers }),
-      usage: usageHandler(quota),
-      'operation.status': operationStatusHandler({ ledger, answers }),
-    },
-    mutations: new Mutations(ledger, answers),
+    handlers,
+    mutations,
     audit,
     log,
     userRange: config.userRange,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { usageTimeoutMs } from '../limits.ts';
 import type { Operation } from '../operation.ts';
 import { fileText, relativePath, userNumber } from '../values.ts';
 
@@ -19,17 +20,19 @@ export const filesWrite = {
   errors: [
     'bad_request',
     'workspace_broken',
+    'disk_quota',
+    'usage_failed',
     'busy',
     'outside_workspace',
     'not_found',
     'bad_target',
     'symlink',
     'is_directory',
-    'file_failed',
     'write_failed',
     'uncertain',
     'worker_unavailable',
   ],
   sizes: (limits) => ({ content: limits.writeBytes }),
-  timeLimitMs: (limits) => limits.fileMs,
+  // What the space holds may have to be counted first.
+  timeLimitMs: (limits) => usageTimeoutMs + limits.fileMs,
 } as const satisfies Operation;

@@ -19,6 +19,8 @@ export interface MutationRequest {
   readonly user: number;
   readonly params: Readonly<Record<string, unknown>>;
   readonly idempotencyKey: string | undefined;
+  /** When it came in, ms since 1970. */
+  readonly cameAt: number;
 }
 
 /** How it came out. */
@@ -132,6 +134,8 @@ export class Mutation {
 export class Mutations {
   readonly #ledger: Ledger;
   readonly #answers: Answers;
+  /** All that came in and are not answered, begun or not. */
+  readonly #underWay = new Set<MutationRequest>();
   /** Keys in use, by user and key. */
   readonly #keys = new Map<string, Mutation>();
 
@@ -145,6 +149,25 @@ export class Mutations {
    * @throws Refusal `operation_running`, `idempotency_conflict`, `operation_interrupted`, `ledger_unavailable`
    */
   async enter<T>(
+    request: MutationRequest,
+    carryOut: (mutation: Mutation) => Promise<T>,
+    replay: (earlier: Replay) => Promise<T>,
+  ): Promise<T> {
+    this.#underWay.add(request);
+    try {
+      return await this.#enter(request, carryOut, replay);
+    } finally {
+      this.#underWay.delete(request);
+    }
+  }
+
+  /** The mutation that is meant, if it is under way: it may be on record in the next moment. */
+  underWay(meant: (request: MutationRequest) => boolean): MutationRequest | undefined {
+    for (const request of this.#underWay) if (meant(request)) return request;
+    return undefined;
+  }
+
+  async #enter<T>(
     request: MutationRequest,
     carryOut: (mutation: Mutation) => Promise<T>,
     replay: (earlier: Replay) => Promise<T>,

@@ -19,6 +19,7 @@ import type { RunExit } from '../runs/messages.ts';
 import type { LaunchPlan } from '../runs/plan.ts';
 import type { RunHandle, Runs } from '../runs/runs.ts';
 import { type Spaces, uidOf } from '../spaces.ts';
+import type { FileHelpers } from './file-helpers.ts';
 
 interface ExecDependencies {
   readonly config: WorkerConfig;
@@ -26,6 +27,7 @@ interface ExecDependencies {
   readonly quota: Quota;
   readonly locks: UserLocks;
   readonly runs: Runs;
+  readonly helpers: Pick<FileHelpers, 'discard'>;
 }
 
 /** The set-up variables of the seed's helper; never a request's to set. */
@@ -108,7 +110,7 @@ const settled = async (handle: RunHandle, context: HandlerContext): Promise<RunE
 
 /** Makes the handler of `POST /v1/exec`. */
 export const execHandler =
-  ({ config, spaces, quota, locks, runs }: ExecDependencies) =>
+  ({ config, spaces, quota, locks, runs, helpers }: ExecDependencies) =>
   async (params: Params<'exec'>, context: HandlerContext): Promise<Result<'exec'>> => {
     const program = config.tools.get(params.tool);
     if (program === undefined) throw new Refusal('tool_not_allowed');
@@ -131,6 +133,8 @@ export const execHandler =
     }
     // The lock outlives this answer when the run does.
     void handle.gone.then(() => {
+      // A user's tools can signal and limit the helper, which would outlast them.
+      helpers.discard(params.user);
       release();
       quota.changed(params.user);
     });

@@ -11,7 +11,7 @@ import { filesDelete } from '../../protocol/operations/files-delete.ts';
 import { filesWrite } from '../../protocol/operations/files-write.ts';
 import type { Params, Result } from '../../protocol/operations/index.ts';
 import type { HandlerContext, Handlers } from '../handlers.ts';
-import { type FileDependencies, locked } from './file-helpers.ts';
+import { change, type FileDependencies } from './file-helpers.ts';
 import { resultOf } from './fs-results.ts';
 
 type FileHandlers = Pick<Handlers, 'files.list' | 'files.read' | 'files.write' | 'files.delete'>;
@@ -38,20 +38,27 @@ export const fileHandlers = (dependencies: FileDependencies): FileHandlers => {
     // The gateway's settings can be others in a deployment of two containers; only these count.
     checkSizes(filesWrite, params, { writeBytes: config.writeBytesMax });
     const { user, path = '', content } = params;
-    return locked(dependencies, user, filesWrite.audit, context, async () => {
-      const answer = await helpers.call(user, { verb: 'write', path, content }, optionsOf(context));
-      const { size } = resultOf('write', answer, 'uncertain');
-      if (size !== Buffer.byteLength(content)) throw new Refusal('uncertain');
-      return { written: true, size };
-    });
+    const call = { verb: 'write', path, content } as const;
+    const answer = await change(
+      dependencies,
+      { user, action: filesWrite.audit, grows: true, call, deadlineMs: config.fileTimeoutMs },
+      context,
+    );
+    const { size } = resultOf('write', answer, 'uncertain');
+    if (size !== Buffer.byteLength(content)) throw new Refusal('uncertain');
+    return { written: true, size };
   };
 
-  const remove = ({ user, path = '' }: Params<'files.delete'>, context: HandlerContext) =>
-    locked(dependencies, user, filesDelete.audit, context, async () => {
-      const answer = await helpers.call(user, { verb: 'delete', path }, optionsOf(context));
-      resultOf('delete', answer, 'uncertain');
-      return { deleted: true } as const;
-    });
+  const remove = async ({ user, path = '' }: Params<'files.delete'>, context: HandlerContext) => {
+    const call = { verb: 'delete', path } as const;
+    const answer = await change(
+      dependencies,
+      { user, action: filesDelete.audit, grows: false, call, deadlineMs: config.fileTimeoutMs },
+      context,
+    );
+    resultOf('delete', answer, 'uncertain');
+    return { deleted: true } as const;
+  };
 
   return { 'files.list': list, 'files.read': read, 'files.write': write, 'files.delete': remove };
 };

@@ -5,12 +5,14 @@
  * Called by: dispatch.ts.
  * Fails: `operation_not_found` only where it is certain that no such operation began; else `ledger_unavailable`.
  */
+import type { AuditAction } from '../../protocol/audit.ts';
 import { errorCodes, errorRow, Refusal } from '../../protocol/errors.ts';
 import { frameBytesMax } from '../../protocol/limits.ts';
 import { type OperationName, operations, type Params, type Result } from '../../protocol/operations/index.ts';
 import { textOf } from '../../protocol/stream-text.ts';
 import type { Answers } from '../ledger/answers.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import type { MutationRequest, Mutations } from '../ledger/mutations.ts';
 import type { LedgerRecord } from '../ledger/record.ts';
 
 type Status = Result<'operation.status'>;
@@ -38,27 +40,67 @@ const resultOf = (answers: Answers, operationId: string): Pick<Status, 'result'>
   return Buffer.byteLength(JSON.stringify(result)) < frameBytesMax / 2 ? { result } : {};
 };
 
+type Asked = Params<'operation.status'>;
+
+const actionOf = (operation: string): AuditAction => operations[operation as OperationName].audit;
+
+const kindOf = (action: string): string => action.split('.')[0] ?? action;
+
+/** One that came in and isn't on record yet: it may be in the next moment, so that it can't be said to have never begun. */
+const notYetBegun = ({ operationId, operation, cameAt }: MutationRequest): Status => {
+  const action = actionOf(operation);
+  return {
+    operationId,
+    kind: kindOf(action),
+    action,
+    state: 'running',
+    outcome: null,
+    httpStatus: null,
+    error: null,
+    startedAt: new Date(cameAt).toISOString(),
+    finishedAt: null,
+  };
+};
+
+const meant =
+  ({ operationId, user, idempotencyKey }: Asked) =>
+  (request: MutationRequest): boolean =>
+    operationId === undefined
+      ? request.user === user && request.idempotencyKey === idempotencyKey
+      : request.operationId === operationId;
+
+const lookUp = (ledger: Ledger, { operationId, user, idempotencyKey }: Asked): Promise<LedgerRecord | undefined> =>
+  operationId === undefined
+    ? ledger.byKey(user ?? -1, ledger.digests.ofKey(idempotencyKey ?? ''))
+    : ledger.byId(operationId);
+
+interface StatusDependencies {
+  readonly ledger: Ledger;
+  readonly answers: Answers;
+  readonly mutations: Mutations;
+}
+
 /** Makes the handler. */
 export const operationStatusHandler =
-  ({ ledger, answers }: { readonly ledger: Ledger; readonly answers: Answers }) =>
-  async ({ operationId, user, idempotencyKey }: Params<'operation.status'>): Promise<Status> => {
-    const record =
-      operationId === undefined
-        ? await ledger.byKey(user ?? -1, ledger.digests.ofKey(idempotencyKey ?? ''))
-        : await ledger.byId(operationId);
+  ({ ledger, answers, mutations }: StatusDependencies) =>
+  async (asked: Asked): Promise<Status> => {
+    // Before the ledger is asked: what is under way now and not on record then may be by the time that this is told.
+    const underWay = mutations.underWay(meant(asked));
+    const record = await lookUp(ledger, asked);
+    if (record === undefined && underWay !== undefined) return notYetBegun(underWay);
     if (record === undefined) throw new Refusal('operation_not_found');
-    const { state, outcome, startedAt, finishedAt, exit } = record;
-    const action = operations[record.operation as OperationName].audit;
+    const { operationId, state, outcome, startedAt, finishedAt, exit } = record;
+    const action = actionOf(record.operation);
     return {
-      operationId: record.operationId,
-      kind: action.split('.')[0] ?? action,
+      operationId,
+      kind: kindOf(action),
       action,
       state,
       outcome,
       ...httpFacts(record),
       startedAt: new Date(startedAt).toISOString(),
       finishedAt: finishedAt === null ? null : new Date(finishedAt).toISOString(),
-      ...resultOf(answers, record.operationId),
+      ...resultOf(answers, operationId),
       ...(exit === null ? {} : { exitCode: exit }),
     };
   };

@@ -89,7 +89,7 @@ const bad: Record<SettingName, readonly string[]> = {
   RUNNER_EXEC_TIMEOUT_SEC: [...numbers, '0', '86401'],
   RUNNER_MAX_OUTPUT_BYTES: [...numbers, '4194304', '1048576', '700000'],
   RUNNER_MAX_BODY_BYTES: [...numbers, '0', '4194304', '4194305'],
-  RUNNER_MAX_WRITE_BYTES: [...numbers, '4194304', '4128769'],
+  RUNNER_MAX_WRITE_BYTES: [...numbers, '4194304', '688129'],
   RUNNER_FILE_TIMEOUT_SEC: [...numbers, '0', '86401'],
   RUNNER_RESET_TIMEOUT_SEC: [...numbers, '0', '86401'],
   RUNNER_GIT: paths,

@@ -9,15 +9,14 @@ import type { AuditFacts } from '../../../worker/handlers.ts';
 import { UserLocks } from '../../../worker/locks.ts';
 import { execHandler } from '../../../worker/operations/exec.ts';
 import { Outputs } from '../../../worker/outputs.ts';
-import { Quota } from '../../../worker/quota.ts';
 import type { RunExit } from '../../../worker/runs/messages.ts';
 import type { LaunchPlan } from '../../../worker/runs/plan.ts';
 import type { OutputSink, RunEnd } from '../../../worker/runs/run.ts';
 import { type RunHandle, Runs } from '../../../worker/runs/runs.ts';
 import { Spawner } from '../../../worker/runs/spawner.ts';
 import { Spaces } from '../../../worker/spaces.ts';
-import { UsageScans } from '../../../worker/usage/scan.ts';
 import { collectingLog } from './support/collect.ts';
+import { StandInQuota } from './support/quota.ts';
 
 type End = RunEnd | { readonly kind: 'incomplete'; readonly exit: RunExit };
 
@@ -65,27 +64,6 @@ class StandInSpaces extends Spaces {
   }
 }
 
-/** Refuses when it is told to; counts nothing. */
-class StandInQuota extends Quota {
-  refusal: Refusal | undefined;
-  readonly asked: string[] = [];
-
-  constructor(spaces: Spaces) {
-    const { log } = collectingLog();
-    const spawner = new Spawner({ program: '/nowhere', folder: '/nowhere', lock: '/nowhere' }, log);
-    super(1, spaces, new UsageScans(spawner, '/nowhere', log));
-  }
-
-  override async check(user: number): Promise<void> {
-    this.asked.push(`check ${user}`);
-    if (this.refusal) throw this.refusal;
-  }
-
-  override changed(user: number): void {
-    this.asked.push(`changed ${user}`);
-  }
-}
-
 const setup = (settings: Readonly<Record<string, string>> = {}) => {
   const config = readConfig({
     RUNNER_WORK_DIR: '/w',
@@ -98,7 +76,9 @@ const setup = (settings: Readonly<Record<string, string>> = {}) => {
   const spaces = new StandInSpaces(config.workDir);
   const locks = new UserLocks();
   const quota = new StandInQuota(spaces);
-  const handler = execHandler({ config, spaces, quota, locks, runs });
+  const discarded: number[] = [];
+  const helpers = { discard: (user: number) => void discarded.push(user) };
+  const handler = execHandler({ config, spaces, quota, locks, runs, helpers });
   const facts: AuditFacts[] = [];
   /** How many runs there were each time that an effect was said to begin. */
   const begun: number[] = [];
@@ -126,7 +106,7 @@ const setup = (settings: Readonly<Record<string, string>> = {}) => {
     return plan;
   };
   const noted = (): AuditFacts => Object.assign({}, ...facts) as AuditFacts;
-  return { run, planOf, runs, spaces, quota, locks, outputs, noted, begun };
+  return { run, planOf, runs, spaces, quota, locks, outputs, noted, begun, discarded };
 };
 
 const refusalOf = async (answer: Promise<unknown>): Promise<Refusal> => {

@@ -8,6 +8,7 @@ import { fileHandlers } from '../../../worker/operations/files.ts';
 import { resetHandler } from '../../../worker/operations/workspace-reset.ts';
 import { Outputs } from '../../../worker/outputs.ts';
 import { Spaces } from '../../../worker/spaces.ts';
+import { StandInQuota } from './support/quota.ts';
 
 /** Knows where the spaces are; makes none. */
 class StandInSpaces extends Spaces {
@@ -24,10 +25,13 @@ class StandInSpaces extends Spaces {
 const setup = (settings: Readonly<Record<string, string>> = {}) => {
   const asked: { user: number; call: FsCall; deadlineMs: number }[] = [];
   const discarded: number[] = [];
-  const state: { answer: () => Promise<unknown> } = { answer: async () => ({}) };
+  /** What came after what. */
+  const steps: string[] = [];
+  const state: { answer: () => Promise<unknown>; refusedBegin?: Refusal } = { answer: async () => ({}) };
   const helpers = {
     call: (user: number, call: FsCall, { deadlineMs }: { deadlineMs: number }) => {
       asked.push({ user, call, deadlineMs });
+      steps.push(call.verb);
       return state.answer();
     },
     discard: (user: number) => void discarded.push(user),
@@ -35,15 +39,21 @@ const setup = (settings: Readonly<Record<string, string>> = {}) => {
   const config = readConfig({ RUNNER_WORK_DIR: '/w', ...settings });
   const spaces = new StandInSpaces('/w');
   const locks = new UserLocks();
-  const parts = { config, spaces, locks, helpers };
+  const quota = new StandInQuota(spaces);
+  const parts = { config, spaces, quota, locks, helpers };
   const handlers = { ...fileHandlers(parts), 'workspace.reset': resetHandler(parts) };
   const context: HandlerContext = {
     operationId: 'the-operation',
     signal: new AbortController().signal,
     outputs: new Outputs({ credit: () => 0, send: () => undefined }, []),
+    begin: async () => {
+      await new Promise(setImmediate);
+      if (state.refusedBegin) throw state.refusedBegin;
+      steps.push('begun');
+    },
     note: () => undefined,
   };
-  return { handlers, context, asked, discarded, state, spaces, locks };
+  return { handlers, context, asked, discarded, steps, state, spaces, quota, locks };
 };
 
 const codeOf = async (answer: Promise<unknown>): Promise<string> => {
@@ -192,14 +202,63 @@ describe('what is not an answer', () => {
   });
 });
 
-describe('a reset', () => {
-  it('discards the user’s helpers, however it ends', async () => {
-    const { handlers, context, state, discarded } = setup();
+describe('a change', () => {
+  const changes = (handlers: ReturnType<typeof setup>['handlers'], context: HandlerContext) =>
+    [
+      ['write', () => handlers['files.write']({ user: 7, path: 'f', content: '' }, context)],
+      ['delete', () => handlers['files.delete']({ user: 7, path: 'f' }, context)],
+      ['reset', () => handlers['workspace.reset']({ user: 7 }, context)],
+    ] as const;
+
+  it('is on record before the helper is asked, once, and only then', async () => {
+    const { handlers, context, steps, state, locks } = setup();
+    for (const [verb, ask] of changes(handlers, context)) {
+      state.answer = async () => (verb === 'write' ? { size: 0 } : {});
+      steps.length = 0;
+      await ask();
+      expect(steps).toStrictEqual(['begun', verb]);
+    }
+    steps.length = 0;
+    state.refusedBegin = new Refusal('ledger_unavailable');
+    for (const [, ask] of changes(handlers, context)) expect(await codeOf(ask())).toBe('ledger_unavailable');
+    delete state.refusedBegin;
+    locks.acquire(7, { action: 'exec', operationId: 'other' });
+    for (const [, ask] of changes(handlers, context)) expect(await codeOf(ask())).toBe('busy');
+    expect(steps).toStrictEqual([]);
+  });
+
+  it('of a full space is refused where it could grow, before the lock; however one ended, the space is counted anew', async () => {
+    const { handlers, context, asked, quota, state, locks } = setup();
+    quota.refusal = new Refusal('disk_quota');
+    const release = locks.acquire(7, { action: 'exec', operationId: 'other' });
+    expect(await codeOf(handlers['files.write']({ user: 7, path: 'f', content: '' }, context))).toBe('disk_quota');
+    release();
+    expect(asked).toStrictEqual([]);
+    expect(quota.asked).toStrictEqual(['check 7']);
+    await handlers['files.delete']({ user: 7, path: 'f' }, context);
     await handlers['workspace.reset']({ user: 7 }, context);
-    state.answer = () => Promise.reject(new Refusal('file_failed'));
-    expect(await codeOf(handlers['workspace.reset']({ user: 7 }, context))).toBe('reset_failed');
-    state.answer = () => Promise.reject(new Refusal('uncertain'));
-    expect(await codeOf(handlers['workspace.reset']({ user: 7 }, context))).toBe('uncertain');
+    expect(quota.asked).toStrictEqual(['check 7', 'changed 7', 'changed 7']);
+    quota.refusal = undefined;
+    for (const [, ask] of changes(handlers, context)) {
+      quota.asked.length = 0;
+      state.answer = () => Promise.reject(new Refusal('uncertain'));
+      expect(await codeOf(ask())).toBe('uncertain');
+      expect(quota.asked.at(-1)).toBe('changed 7');
+    }
+  });
+});
+
+describe('a reset', () => {
+  it('discards the user’s helpers before another change can begin, however it ends', async () => {
+    const { handlers, context, state, discarded, locks } = setup();
+    await handlers['workspace.reset']({ user: 7 }, context);
+    for (const code of ['reset_failed', 'uncertain'] as const) {
+      state.answer = () => Promise.reject(new Refusal(code));
+      expect(await codeOf(handlers['workspace.reset']({ user: 7 }, context))).toBe(code);
+    }
     expect(discarded).toStrictEqual([7, 7, 7]);
+    locks.acquire(7, { action: 'exec', operationId: 'other' });
+    expect(await codeOf(handlers['workspace.reset']({ user: 7 }, context))).toBe('busy');
+    expect(discarded).toHaveLength(3);
   });
 });

@@ -34,6 +34,7 @@ const ask = (mutations: Mutations, effect: () => Promise<MutationEnd>, { user = 
       user,
       params: { user, tool: 'git', args },
       idempotencyKey: key,
+      cameAt: 0,
     },
     async (mutation: Mutation) => {
       await mutation.begin();
@@ -108,7 +109,14 @@ describe('a key', () => {
   it('is free after an operation that never began', async () => {
     const { mutations } = await openLedger();
     const { effect } = counting();
-    const request = { operationId: mintOperationId(), operation: 'exec', user: 7, params: {}, idempotencyKey: 'k' };
+    const request = {
+      operationId: mintOperationId(),
+      operation: 'exec',
+      user: 7,
+      params: {},
+      idempotencyKey: 'k',
+      cameAt: 0,
+    };
     const never = async (mutation: Mutation) => mutation.finish(refused('busy'));
     await mutations.enter(request, never, async () => undefined);
     expect(await ask(mutations, effect, { key: 'k' })).toBe('done');
