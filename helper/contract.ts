@@ -11,6 +11,8 @@ export const messageKind = {
   helper: 4,
   user: 5,
   stdin: 6,
+  resize: 7,
+  signal: 8,
   stdout: 16,
   stderr: 17,
   failed: 18,
@@ -21,9 +23,9 @@ export const messageKind = {
 } as const;
 
 export const wire = {
-  version: 1,
+  version: 2,
   headerBytes: 8,
-  runFixedBytes: 64,
+  runFixedBytes: 72,
   exitBytes: 40,
   failedBytes: 8,
   planBytesMax: 4_194_304,
@@ -32,6 +34,9 @@ export const wire = {
   stdinWindowBytes: 131_072,
   stdinTakenBytes: 4,
 } as const;
+
+/** A tool's standard streams. */
+export const standardStreams = { empty: 0, pipes: 1, terminal: 2 } as const;
 
 /** Why a run ended. */
 export const endReason = { exited: 1, timeout: 2, stopped: 3, spawnerLost: 4 } as const;

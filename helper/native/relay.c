@@ -190,14 +190,16 @@ void relay_close(struct relay *relay)
 	all_sent(relay);
 }
 
-void relay_settle(struct relay *relay)
+void relay_settle(struct relay *relay, bool terminal)
 {
 	relay->settled = true;
 	for (int i = 0; i < 2; i++) {
 		struct stream *stream = &relay->stream[i];
 		int left = 0;
 
-		if (stream->pipe >= 0 && ioctl(stream->pipe, FIONREAD, &left) == 0 && left > 0)
+		if (stream->pipe >= 0 && terminal)
+			stream->rest = RELAY_MAX;
+		else if (stream->pipe >= 0 && ioctl(stream->pipe, FIONREAD, &left) == 0 && left > 0)
 			stream->rest = (uint64_t)left;
 	}
 }

@@ -61,8 +61,9 @@ bool relay_sending(const struct relay *relay);
 /* Nobody listens any more: output is read and dropped from here on. */
 void relay_close(struct relay *relay);
 /* The run is gone. What it wrote is in the pipes now; a descriptor that it passed to somebody else may add more
- * for ever, so exactly these bytes are still read. */
-void relay_settle(struct relay *relay);
+ * for ever, so exactly these bytes are still read. A terminal does not know how many they are before they are read; it
+ * holds less than a frame, so of it that much is read at most. */
+void relay_settle(struct relay *relay, bool terminal);
 bool relay_done(const struct relay *relay);
 
 #endif

@@ -18,7 +18,8 @@
 
 /* Whoever has lost its worker ends sooner than the worker would have allowed. */
 #define LOST_GRACE_MS 1000
-/* Each write wakes the worker, and a wake-up costs more than a short tool. A helper's answer is waited for. */
+/* Each write wakes the worker, and a wake-up costs more than a short tool. What a helper answers, or a
+ * terminal shows, is waited for. */
 #define TOOL_LINGER_US 1000
 /* A worker that takes nothing for so long after the run's end is not waited for. */
 #define DELIVER_LIMIT_US 30000000
@@ -97,7 +98,7 @@ static bool run_until_end(void)
 	return false;
 }
 
-/* SIGTERM to the leader's group, and its output goes on: git removes its lock files and says so. */
+/* SIGTERM, to the leader's group or to all of a process, and its output goes on: git removes its lock files and says so. */
 static void grace(void)
 {
 	uint32_t ms = run.plan.grace_ms;
@@ -109,10 +110,14 @@ static void grace(void)
 
 	int64_t deadline = now_us() + (int64_t)ms * 1000;
 
-	killers_start(&run.killers, KILLER_TERM_GROUP, run.plan.uid, run.launch.leader);
-	while (!run.leader_gone && now_us() < deadline) {
+	if (run.plan.stdio == STDIO_EMPTY)
+		killers_start(&run.killers, KILLER_TERM_GROUP, run.plan.uid, run.launch.leader);
+	else
+		killers_start(&run.killers, run.launch.terminal < 0 ? KILLER_TERM_TREE : KILLER_HANGUP_TREE, run.plan.uid, run.self);
+	while (!(run.leader_gone && run.plan.stdio == STDIO_EMPTY) && now_us() < deadline) {
 		turn(deadline);
-		ending_reap(&run);
+		if (ending_reap(&run))
+			return;
 	}
 }
 
@@ -198,7 +203,8 @@ _Noreturn void run_serve(int connection, int life, struct plan plan)
 		_exit(0);
 	}
 	run.input.pipe = run.launch.input;
-	relay_open(&run.relay, connection, run.launch.output, run.plan.output_cap, run.plan.helper ? 0 : TOOL_LINGER_US);
+	relay_open(&run.relay, connection, run.launch.output, run.plan.output_cap,
+		   run.plan.helper || run.launch.terminal >= 0 ? 0 : TOOL_LINGER_US);
 
 	if (!run_until_end()) {
 		if (!run.leader_gone)
@@ -211,7 +217,7 @@ _Noreturn void run_serve(int connection, int life, struct plan plan)
 	if (failed != 0) {
 		message_send_failed(connection, failed, error);
 	} else {
-		relay_settle(&run.relay);
+		relay_settle(&run.relay, run.launch.terminal >= 0);
 		if (!run.plan.helper) /* its user may have a run that needs them */
 			tmpfiles_remove(run.plan.uid);
 		deliver();

@@ -49,6 +49,9 @@ export interface Plan {
   readonly maxFileSize?: number;
   readonly maxAddress?: number;
   readonly graceMs?: number;
+  /** STDIO_*; empty unless given. */
+  readonly stdio?: number;
+  readonly terminal?: { readonly rows: number; readonly cols: number };
 }
 
 export interface Message {
@@ -89,8 +92,8 @@ export const planBody = (plan: Plan, space: string): Buffer => {
   const env = plan.env ?? ['PATH=/usr/bin:/bin'];
   const strings = [plan.program ?? plan.args[0] ?? '', plan.space ?? space, plan.directory ?? '', ...plan.args, ...env];
   const text = Buffer.concat(strings.map((value) => Buffer.from(`${value}\0`)));
-  const fixed = Buffer.alloc(64);
-  fixed.writeUInt32BE(1, 0);
+  const fixed = Buffer.alloc(wire('RUN_FIXED'));
+  fixed.writeUInt32BE(wire('WIRE_VERSION'), 0);
   fixed.writeUInt32BE(plan.uid, 4);
   fixed.writeBigUInt64BE(BigInt(plan.timeLimitMs ?? 0), 8);
   fixed.writeBigUInt64BE(BigInt(plan.outputCap ?? 262_144), 16);
@@ -101,6 +104,10 @@ export const planBody = (plan: Plan, space: string): Buffer => {
   fixed.writeUInt32BE(plan.args.length, 52);
   fixed.writeUInt32BE(env.length, 56);
   fixed.writeUInt32BE(text.length, 60);
+  const { terminal } = plan;
+  fixed.writeUInt32BE(plan.stdio ?? wire(terminal === undefined ? 'STDIO_EMPTY' : 'STDIO_TERMINAL'), 64);
+  fixed.writeUInt16BE(terminal?.rows ?? 0, 68);
+  fixed.writeUInt16BE(terminal?.cols ?? 0, 70);
   return Buffer.concat([fixed, text]);
 };
 
@@ -210,6 +217,19 @@ export class Connection {
     const body = Buffer.alloc(4);
     body.writeUInt32BE(uid, 0);
     this.socket.write(message(wire('MSG_USER'), body));
+  }
+
+  resize(rows: number, cols: number): void {
+    const body = Buffer.alloc(4);
+    body.writeUInt16BE(rows, 0);
+    body.writeUInt16BE(cols, 2);
+    this.socket.write(message(wire('MSG_RESIZE'), body));
+  }
+
+  signal(number: number): void {
+    const body = Buffer.alloc(4);
+    body.writeUInt32BE(number, 0);
+    this.socket.write(message(wire('MSG_SIGNAL'), body));
   }
 
   /** Sends a piece of standard input, whatever the window; none = its end. */

@@ -78,6 +78,7 @@ const planOf = (params: Params<'exec'>, program: string, space: string, config: 
   fileBytesMax: config.fileBytesMax,
   addressBytesMax: config.addressBytesMax,
   termGraceMs: params.tool === 'git' ? termGraceMs : 0,
+  streams: 'empty',
 });
 
 const resultOf = (run: RunExit): Result<'exec'> => ({

@@ -108,6 +108,7 @@ export class UsageScans {
       fileBytesMax: 0,
       addressBytesMax: 0,
       termGraceMs: 0,
+      streams: 'empty',
     });
     if (plan === undefined) throw new Refusal('usage_failed');
     const pieces: Buffer[] = [];

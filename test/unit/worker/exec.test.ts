@@ -157,6 +157,7 @@ describe('what exec asks to be run', () => {
       fileBytesMax: 1_073_741_824,
       addressBytesMax: 0,
       termGraceMs: 300,
+      streams: 'empty',
     });
   });
 

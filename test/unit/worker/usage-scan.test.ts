@@ -54,6 +54,7 @@ describe('a count', () => {
       outputBytesMax: BigInt(reportBytesMax),
       processesMax: 0n,
       termGraceMs: 0,
+      streams: 'empty',
     });
     const [program, mode, entries, listed, ms] = plan.args;
     expect([program, mode, entries, listed]).toEqual(['/opt/native', 'usage', '500000', '1000']);
