@@ -20,6 +20,7 @@ export const messageKind = {
   exit: 20,
   ended: 21,
   stdinTaken: 22,
+  started: 23,
 } as const;
 
 export const wire = {

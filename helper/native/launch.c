@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -174,6 +175,20 @@ void launch_stopped(struct launch *launch, int status)
 		signal = 0;
 	}
 	ptrace(PTRACE_CONT, launch->leader, NULL, (void *)(long)signal);
+}
+
+void launch_status(struct launch *launch, short events)
+{
+	/* Told once; a report stays in the pipe for launch_failure. */
+	if (launch->settled)
+		return;
+	launch->settled = events != 0;
+	launch->executed = (events & POLLHUP) && !(events & POLLIN);
+}
+
+bool launch_is_done(const struct launch *launch)
+{
+	return launch->executed && (!launch->traced || launch->loaded);
 }
 
 uint32_t launch_failure(const struct launch *launch, int status, int *error)

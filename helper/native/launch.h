@@ -32,6 +32,8 @@ struct launch {
 	int held;      /* the tool's end of it, held: with none open reading would fail, though it may be opened again */
 	int status;    /* the child's report, if it fails before exec */
 	bool traced;   /* an address limit is set: wait for the exec stop */
+	bool settled;  /* the status pipe has a report, or was closed without one */
+	bool executed; /* it was closed without one */
 	bool optioned; /* its first stop was seen */
 	bool loaded;   /* the exec stop was seen */
 };
@@ -40,6 +42,10 @@ struct launch {
 uint32_t launch_start(const struct plan *plan, struct launch *launch, int *error);
 /* A stop of the leader that wait() reported. */
 void launch_stopped(struct launch *launch, int status);
+/* What poll() says of `status`. */
+void launch_status(struct launch *launch, short events);
+/* Whether it is sure already that the tool was executed. */
+bool launch_is_done(const struct launch *launch);
 /* After the leader's end: 0, or the step at which it failed before the tool ran. */
 uint32_t launch_failure(const struct launch *launch, int status, int *error);
 

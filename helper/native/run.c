@@ -39,11 +39,20 @@ void run_lost(struct run *lost)
 	run_end_because(lost, END_STOPPED);
 }
 
+static void tell_start(void)
+{
+	if (run.told_start || !launch_is_done(&run.launch))
+		return;
+	run.told_start = true;
+	relay_started(&run.relay);
+	relay_send(&run.relay, false);
+}
+
 /* Waits for whatever comes next, and deals with it. `deadline` 0 = none. */
 static void turn(int64_t deadline)
 {
 	struct relay *relay = &run.relay;
-	struct pollfd waits[6] = {
+	struct pollfd waits[7] = {
 		{.fd = run.children, .events = POLLIN},
 		{.fd = run.listened ? relay->connection : -1,
 		 .events = (short)(POLLIN | (relay_sending(relay) ? POLLOUT : 0))},
@@ -51,6 +60,7 @@ static void turn(int64_t deadline)
 		{.fd = relay_wants(relay, &relay->stream[1]) ? relay->stream[1].pipe : -1, .events = POLLIN},
 		{.fd = run.life, .events = POLLIN},
 		{.fd = input_waits(&run.input) ? run.input.pipe : -1, .events = POLLOUT},
+		{.fd = run.told_start || run.launch.settled ? -1 : run.launch.status, .events = POLLIN},
 	};
 
 	if (!relay_sending(relay) && relay->linger_until != 0 && (deadline == 0 || relay->linger_until < deadline))
@@ -58,7 +68,7 @@ static void turn(int64_t deadline)
 
 	struct timespec left = time_left(deadline);
 
-	if (ppoll(waits, 6, deadline != 0 ? &left : NULL, NULL) < 0)
+	if (ppoll(waits, 7, deadline != 0 ? &left : NULL, NULL) < 0)
 		return;
 	if (waits[0].revents != 0)
 		signals_drain(run.children);
@@ -74,6 +84,7 @@ static void turn(int64_t deadline)
 		if (waits[2 + i].revents != 0)
 			relay_read(relay, &relay->stream[i]);
 	}
+	launch_status(&run.launch, waits[6].revents);
 	relay_send(relay, false);
 }
 
@@ -88,6 +99,7 @@ static bool run_until_end(void)
 
 		bool none_left = ending_reap(&run);
 
+		tell_start();
 		if (run.leader_gone)
 			run_end_because(&run, END_EXITED);
 		if (none_left)
@@ -203,8 +215,9 @@ _Noreturn void run_serve(int connection, int life, struct plan plan)
 		_exit(0);
 	}
 	run.input.pipe = run.launch.input;
+	run.told_start = run.plan.stdio == STDIO_EMPTY;
 	relay_open(&run.relay, connection, run.launch.output, run.plan.output_cap,
-		   run.plan.helper || run.launch.terminal >= 0 ? 0 : TOOL_LINGER_US);
+		   run.plan.helper || run.launch.terminal >= 0 ? 0 : TOOL_LINGER_US, run.plan.stdio == STDIO_PIPES);
 
 	if (!run_until_end()) {
 		if (!run.leader_gone)

@@ -68,7 +68,10 @@
  *
  * SPAWNER → WORKER:
  *
- *   MSG_STDOUT, MSG_STDERR   1..RELAY_MAX bytes that the tool wrote; to a terminal: MSG_STDOUT only
+ *   MSG_STDOUT, MSG_STDERR   1..RELAY_MAX bytes that the tool wrote; to a terminal: MSG_STDOUT only. With STDIO_PIPES an
+ *                  empty one says that nobody can write to that pipe any more; no output of that stream follows
+ *   MSG_STARTED     empty: the tool was executed. Told with STDIO_PIPES and STDIO_TERMINAL, before its output; MSG_EXIT
+ *                   without it says the same
  *   MSG_FAILED      8 bytes: step (STEP_*), errno. The tool has not run. Last message.
  *   MSG_INCOMPLETE 40 bytes, as MSG_EXIT: the run could not be ended within END_LIMIT_MS. Trying goes on;
  *                  MSG_EXIT follows if it ends.
@@ -108,6 +111,7 @@
 #define MSG_EXIT 20
 #define MSG_ENDED 21
 #define MSG_STDIN_TAKEN 22
+#define MSG_STARTED 23
 
 #define MSG_HEADER 8
 #define RUN_FIXED 72

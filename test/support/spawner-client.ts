@@ -128,6 +128,10 @@ export class Connection {
   stdout: Buffer[] = [];
   /** Bytes of standard input that the spawner's side has told of. */
   taken = 0;
+  /** MSG_STARTED has come. */
+  started = false;
+  /** Streams whose end was told. */
+  readonly ends: number[] = [];
   #incomplete: Exit | undefined;
   #changed: (() => void)[] = [];
 
@@ -147,12 +151,15 @@ export class Connection {
           const body = rest.subarray(8, 8 + rest.readUInt32BE(4));
           rest = rest.subarray(8 + body.length);
           if (failed !== undefined || exit !== undefined || ended) throw new Error('a message after the last one');
-          if (kind === wire('MSG_STDOUT')) this.stdout.push(Buffer.from(body));
+          if (this.ends.includes(kind)) throw new Error('output after its end');
+          if (body.length === 0 && (kind === wire('MSG_STDOUT') || kind === wire('MSG_STDERR'))) this.ends.push(kind);
+          else if (kind === wire('MSG_STDOUT')) this.stdout.push(Buffer.from(body));
           else if (kind === wire('MSG_STDERR')) stderr.push(Buffer.from(body));
           else if (kind === wire('MSG_FAILED')) failed = { step: body.readUInt32BE(0), errno: body.readUInt32BE(4) };
           else if (kind === wire('MSG_INCOMPLETE')) this.#incomplete = exitOf(body);
           else if (kind === wire('MSG_EXIT')) exit = exitOf(body);
           else if (kind === wire('MSG_ENDED')) ended = true;
+          else if (kind === wire('MSG_STARTED')) this.started = true;
           else if (kind === wire('MSG_STDIN_TAKEN')) this.taken += body.readUInt32BE(0);
           else throw new Error(`an unknown message ${kind}`);
         }
@@ -235,6 +242,16 @@ export class Connection {
   /** Sends a piece of standard input, whatever the window; none = its end. */
   input(bytes: Uint8Array | string): void {
     this.socket.write(message(wire('MSG_STDIN'), Buffer.from(bytes)));
+  }
+
+  /** Waits for what the spawner's side is to say. */
+  async until(what: string, said: () => boolean, limitMs = 10_000): Promise<void> {
+    const end = performance.now() + limitMs;
+    while (!said()) {
+      const left = end - performance.now();
+      if (left <= 0 || this.socket.destroyed) throw new Error(`it did not come: ${what}`);
+      await this.#next(left);
+    }
   }
 
   /** Waits until so many bytes of standard input were taken. */

@@ -29,9 +29,9 @@ describe.each([
     spawner.makeSpace(uid);
   });
   afterEach(async () => {
-    expect(spawner.log).toBe('');
-    expect(left(uid)).toEqual([]);
+    const [said, stayed] = [spawner.log, left(uid)];
     await spawner.stop();
+    expect({ said, stayed }).toEqual({ said: '', stayed: [] });
   });
 
   const env = ['PATH=/usr/bin:/bin', 'PS1=$ ', 'TERM=xterm'];
@@ -165,6 +165,36 @@ describe.each([
       expect(stdout.toString()).toBe(`${hash(data)}  -\n`);
       expect(stderr.toString()).toBe('done\n');
       expect(exit?.code).toBe(3);
+    });
+
+    test.each([
+      ['', 0],
+      [' with an address limit', 1_000_000_000_000_000],
+    ])('says that it was executed, before it does anything%s', async (_limit, maxAddress) => {
+      const process = await start(['/bin/sleep', '1000'], {
+        ...onPipes,
+        maxAddress: program === native ? maxAddress : 0,
+      });
+      await process.until('the start', () => process.started);
+      expect(processesOf(uid).map(({ command }) => command)).toEqual(['/bin/sleep 1000']);
+      process.signal(SIGKILL);
+      await process.outcome;
+    });
+
+    test('what cannot be executed is not said to have been', async () => {
+      const process = await start(['/nowhere'], onPipes);
+      const { failed } = await process.outcome;
+      expect(failed).toEqual({ step: wire('STEP_EXEC'), errno: constants.errno.ENOENT });
+      expect(process.started).toBe(false);
+    });
+
+    test('closes its output while it runs: that is told, and is no end of it', async () => {
+      const process = await shell('echo last; exec >/dev/null; read line; exit 2', onPipes);
+      await process.until('the end of its output', () => process.ends.length > 0);
+      expect(process.ends).toEqual([wire('MSG_STDOUT')]);
+      expect(Buffer.concat(process.stdout).toString()).toBe('last\n');
+      process.input('go on\n');
+      expect((await process.outcome).exit).toMatchObject({ reason: wire('END_EXITED'), code: 2 });
     });
 
     test('can open its standard input by name', async () => {
