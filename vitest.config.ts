@@ -23,6 +23,7 @@ export default defineConfig({
         'root/helper',
         'e2e/exec',
         'e2e/ledger',
+        'e2e/processes',
         'e2e/refusals',
         'e2e/usage',
         'e2e/hostile-gateway',

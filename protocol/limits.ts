@@ -60,6 +60,21 @@ export const usageCacheMs = 30_000;
 export const killLimitMs = 5_000;
 /** Between SIGTERM and SIGKILL for tools that have something to clean up (git's lock files), ms. */
 export const termGraceMs = 300;
+/** Between SIGTERM to a process's tree and SIGKILL, ms. Short, since what lost its link is to be gone within 2 s. */
+export const processGraceMs = 1_000;
+/** Largest piece of a process's output that one answer gives, bytes: U+FFFD may triple it, and a frame still holds it. */
+export const processReadBytesMax = MiB;
+/** The same of an event of its stream, whose two streams share a frame. */
+export const processEventBytesMax = 256 * KiB;
+/** Longest that a read waits for something new, ms. */
+export const processWaitMsMax = 30_000;
+/** Largest piece of standard input in one write, bytes. */
+export const processWriteBytesMax = 64 * KiB;
+/** Repeated writes are known by the newest so many `writeId`s of a process. */
+export const processWriteIdsMax = 1_024;
+/** A process's terminal, until it is resized. */
+export const terminalSize = { rows: 24, cols: 80 } as const;
+
 /** How long a stopping process waits for what is under way, ms. Short, so that nothing of a user's outlives a stop by 2 s. */
 export const drainLimitMs = 1_000;
 /** What an operation may take on the link beyond its own time limit and the kill grace, ms. */

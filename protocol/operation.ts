@@ -27,6 +27,12 @@ export interface Operation {
   readonly params: z.ZodObject;
   /** The worker's reply, without `streams`. */
   readonly result: z.ZodType;
+  /** The answer's body is `result` and nothing more: no operation id, and no word of a replay, which headers tell. */
+  readonly fixedReply?: true;
+  /** Acts on what runs already: not refused for want of room for another run. */
+  readonly onRunning?: true;
+  /** Asked again and again: audited only when it is refused. */
+  readonly poll?: true;
   /** Fields of the answer whose bytes come as events, ahead of the reply; they become text at the gateway. */
   readonly streams: readonly string[];
   /** What runs as root for it: for reviewers, shown in the docs. */

@@ -16,6 +16,7 @@ import { faultOf } from '../protocol/fault.ts';
 import { ProtocolViolation } from '../protocol/msgpack-check.ts';
 import { errorsOf, type Operation } from '../protocol/operation.ts';
 import { type OperationName, operations, type Params } from '../protocol/operations/index.ts';
+import { userOf } from '../protocol/user-of.ts';
 import type { AuditFacts, HandlerContext, Handlers } from './handlers.ts';
 import type { Mutation, MutationEnd, Mutations, Replay } from './ledger/mutations.ts';
 import { replay } from './ledger/replay.ts';
@@ -29,7 +30,7 @@ export interface DispatchDependencies {
   readonly log: Logger;
   readonly userRange: { readonly first: number; readonly last: number };
   /** True while no new mutation can be taken in. */
-  readonly overloaded: () => boolean;
+  readonly overloaded: (row: Operation) => boolean;
 }
 
 /** The request as link.ts hands it over. */
@@ -51,8 +52,6 @@ interface Step {
   /** On the monotonic clock, ms. */
   readonly startedAt: number;
 }
-
-const userOf = (params: Params<OperationName>): number | undefined => params.user;
 
 /** The pipeline that every operation goes through. */
 export class Dispatch {
@@ -199,7 +198,7 @@ export class Dispatch {
     const user = userOf(params);
     if (user !== undefined && (user < userRange.first || user > userRange.last)) throw new Refusal('wrong_shard');
     if (this.#draining) throw new Refusal('draining');
-    if (row.effect === 'mutate' && overloaded()) throw new Refusal('overloaded');
+    if (row.effect === 'mutate' && overloaded(row)) throw new Refusal('overloaded');
   }
 
   #refused(step: Step, facts: AuditFacts, error: unknown): Extract<Outcome, { ok: false }> {
@@ -219,6 +218,7 @@ export class Dispatch {
     status: AuditRecord['status'],
     reason?: AuditRecord['reason'],
   ): void {
+    if (row.poll === true && status === 'ok') return;
     const user = userOf(params);
     this.#dependencies.audit.add({
       action: row.audit,

@@ -60,15 +60,15 @@ const main = async (): Promise<void> => {
   const broken = spaces.removeLeftovers();
   if (broken > 0) log.warn({ broken }, 'half-made spaces of an earlier life could not be removed');
 
-  const parts = { config, native: nativeProgram, spaces, ledger, log };
-  const { spawner, runs, helpers, quota, mutations, handlers } = makeWork(parts);
+  const parts = { config, native: nativeProgram, spaces, ledger, audit, log };
+  const { spawner, runs, processes, helpers, quota, mutations, handlers } = makeWork(parts);
   const dispatch = new Dispatch({
     handlers,
     mutations,
     audit,
     log,
     userRange: config.userRange,
-    overloaded: () => runs.full || audit.full,
+    overloaded: (row) => audit.full || (row.onRunning !== true && runs.full),
   });
 
   let link: Link | undefined;
@@ -84,6 +84,7 @@ const main = async (): Promise<void> => {
     await Promise.race([link?.idle(), delay(graceMs)]);
     runs.stop();
     link?.end();
+    processes.lose();
     await Promise.race([Promise.all([runs.idle(), helpers.stop(), dispatch.idle()]), delay(runsLimitMs)]);
     await Promise.race([ledger.close(), delay(ledgerLimitMs)]);
     await Promise.race([spawner.stop(), delay(spawnerLimitMs)]);
@@ -97,6 +98,8 @@ const main = async (): Promise<void> => {
   const accept = (socket: ConstructorParameters<typeof Link>[0]): Promise<void> => {
     link = new Link(socket, { instance, dispatch, audit, log });
     log.info('the gateway is linked');
+    // The next link's gateway may be another one; what nobody asks for any more is not left to run.
+    void link.closed.then(() => processes.lose());
     return link.closed;
   };
 

@@ -6,6 +6,13 @@ import { filesList } from './files-list.ts';
 import { filesRead } from './files-read.ts';
 import { filesWrite } from './files-write.ts';
 import { operationStatus } from './operation-status.ts';
+import { processList } from './process-list.ts';
+import { processRead } from './process-read.ts';
+import { processResize } from './process-resize.ts';
+import { processStart } from './process-start.ts';
+import { processStatus } from './process-status.ts';
+import { processTerminate } from './process-terminate.ts';
+import { processWrite } from './process-write.ts';
 import { usage } from './usage.ts';
 import { workspaceReset } from './workspace-reset.ts';
 
@@ -16,6 +23,13 @@ export const operations = {
   'files.read': filesRead,
   'files.write': filesWrite,
   'files.delete': filesDelete,
+  'process.start': processStart,
+  'process.status': processStatus,
+  'process.read': processRead,
+  'process.write': processWrite,
+  'process.resize': processResize,
+  'process.terminate': processTerminate,
+  'process.list': processList,
   usage,
   'workspace.reset': workspaceReset,
   'operation.status': operationStatus,

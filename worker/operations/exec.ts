@@ -5,21 +5,20 @@
  * Fails: with a refusal for every end that is not the tool's own; the user's lock is given back only when the run is gone.
  */
 import { join } from 'node:path';
-import type { LaunchStep } from '../../helper/contract.ts';
-import { type ErrorCode, Refusal } from '../../protocol/errors.ts';
+import { Refusal } from '../../protocol/errors.ts';
 import { processesForHelper, termGraceMs } from '../../protocol/limits.ts';
 import { exec } from '../../protocol/operations/exec.ts';
 import type { Params, Result } from '../../protocol/operations/index.ts';
-import { toolPath, type WorkerConfig } from '../config.ts';
+import type { WorkerConfig } from '../config.ts';
 import type { HandlerContext } from '../handlers.ts';
 import type { UserLocks } from '../locks.ts';
 import type { Quota } from '../quota.ts';
-import { showsBrokenSpace } from '../runs/broken-space.ts';
 import type { RunExit } from '../runs/messages.ts';
 import type { LaunchPlan } from '../runs/plan.ts';
 import type { RunHandle, Runs } from '../runs/runs.ts';
 import { type Spaces, uidOf } from '../spaces.ts';
 import type { FileHelpers } from './file-helpers.ts';
+import { environmentOf, refusalOf } from './launching.ts';
 
 interface ExecDependencies {
   readonly config: WorkerConfig;
@@ -29,40 +28,6 @@ interface ExecDependencies {
   readonly runs: Runs;
   readonly helpers: Pick<FileHelpers, 'discard'>;
 }
-
-/** The set-up variables of the seed's helper; never a request's to set. */
-const reservedPrefix = 'EXECX_';
-
-/** Defaults first, then the request's; of several entries with one key the last one wins. */
-const environmentOf = (home: string, entries: readonly string[]): string[] => {
-  const variables = new Map([
-    ['PATH', toolPath],
-    ['LANG', 'C.UTF-8'],
-    ['HOME', home],
-  ]);
-  for (const entry of entries) {
-    const equals = entry.indexOf('=');
-    const key = entry.slice(0, equals);
-    if (!key.startsWith(reservedPrefix)) variables.set(key, entry.slice(equals + 1));
-  }
-  return Array.from(variables, ([key, value]) => `${key}=${value}`);
-};
-
-/** What a wrong `dir` is answered with, by the errno of the walk beneath home (openat2(2), RESOLVE_BENEATH). */
-const directoryErrors: Readonly<Record<string, ErrorCode>> = {
-  EXDEV: 'outside_workspace',
-  ENOENT: 'not_found',
-  ENAMETOOLONG: 'not_found',
-  ENOTDIR: 'bad_target',
-  ELOOP: 'bad_target',
-};
-
-const refusalOf = (step: LaunchStep, errno: string): Refusal => {
-  if (showsBrokenSpace(step, errno)) return new Refusal('workspace_broken');
-  if (step === 'limits') return new Refusal('limit_failed', { step, errno });
-  const code = step === 'directory' ? directoryErrors[errno] : undefined;
-  return code === undefined ? new Refusal('exec_failed', { step, errno }) : new Refusal(code);
-};
 
 const planOf = (params: Params<'exec'>, program: string, space: string, config: WorkerConfig): LaunchPlan => ({
   uid: uidOf(params.user),

@@ -24,6 +24,10 @@ export interface RunExit {
 /** One message of the spawner's side. */
 export type SpawnerMessage =
   | { readonly kind: 'output'; readonly stream: 'stdout' | 'stderr'; readonly data: Buffer<ArrayBuffer> }
+  /** Nobody can write to it any more. */
+  | { readonly kind: 'outputEnd'; readonly stream: 'stdout' | 'stderr' }
+  /** The tool was executed. */
+  | { readonly kind: 'started' }
   /** The tool has not run. */
   | { readonly kind: 'failed'; readonly step: LaunchStep; readonly errno: string }
   /** Some process of the run resists; `exit` may still follow. */
@@ -74,9 +78,13 @@ const sizeOf = (body: Buffer, bytes: number): Buffer => {
 const readMessage = (kind: number, body: Buffer<ArrayBuffer>): SpawnerMessage => {
   switch (kind) {
     case messageKind.stdout:
-    case messageKind.stderr:
-      if (body.length === 0) throw new SpawnerViolation('output without bytes');
-      return { kind: 'output', stream: kind === messageKind.stdout ? 'stdout' : 'stderr', data: body };
+    case messageKind.stderr: {
+      const stream = kind === messageKind.stdout ? 'stdout' : 'stderr';
+      return body.length === 0 ? { kind: 'outputEnd', stream } : { kind: 'output', stream, data: body };
+    }
+    case messageKind.started:
+      sizeOf(body, 0);
+      return { kind: 'started' };
     case messageKind.failed: {
       const step = launchSteps[sizeOf(body, wire.failedBytes).readUInt32BE(0) - 1];
       if (step === undefined) throw new SpawnerViolation('unknown step');

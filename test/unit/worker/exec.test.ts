@@ -48,7 +48,20 @@ class StandInRuns extends Runs {
     if (this.refusal) throw this.refusal;
     this.plans.push(plan);
     for (const [stream, text] of this.output) sink(stream, Buffer.from(text), () => undefined);
-    return { outcome: Promise.resolve(this.end), gone: this.gone.promise };
+    const never = (): never => {
+      throw new Error('a run that is waited for is not spoken to');
+    };
+    const controls = {
+      stop: never,
+      kill: never,
+      signal: never,
+      resize: never,
+      accepts: never,
+      offer: never,
+      closeInput: never,
+    };
+    const started = new Promise<void>(() => undefined);
+    return { outcome: Promise.resolve(this.end), gone: this.gone.promise, started, controls };
   }
 }
 
