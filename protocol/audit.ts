@@ -15,6 +15,7 @@ export type AuditAction =
   | 'process.resize'
   | 'process.terminate'
   | 'process.list'
+  | 'process.stream'
   | 'process.exit'
   | 'usage'
   | 'workspace.reset'

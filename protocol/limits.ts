@@ -88,6 +88,10 @@ export const requestTimeoutMs = 30_000;
 export const keepAliveTimeoutMs = 65_000;
 /** HTTP: an answer that a client does not read is given up after this without progress, ms. */
 export const responseStallMs = 30_000;
+/** Streams of events that may be open: each is a request in flight most of the time, and others need room beside them. */
+export const eventStreamsMax = 256;
+/** A stream of events that has nothing to tell says so after this, ms. */
+export const keepAliveCommentMs = 15_000;
 /** HTTP: open connections. */
 export const connectionsMax = 1024;
 /** HTTP: request head, bytes (Node's own default). */

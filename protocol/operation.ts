@@ -19,7 +19,7 @@ export interface SizeLimits {
  * operation. Adding one is a row here, a handler of the same name in the worker, and a test.
  */
 export interface Operation {
-  /** `POST` route. The body is `params`; null for an optional field means absent. */
+  /** `POST` route. The body is `params`; null for an optional field means absent. `GET` for one of events. */
   readonly route: `/v1/${string}`;
   /** `mutate`: has an operation id, is never sent twice, can be `uncertain`. `read`: may be repeated once. */
   readonly effect: 'read' | 'mutate';
@@ -31,6 +31,8 @@ export interface Operation {
   readonly fixedReply?: true;
   /** Acts on what runs already: not refused for want of room for another run. */
   readonly onRunning?: true;
+  /** Its route is answered with Server-Sent Events, made of many of its results. */
+  readonly events?: true;
   /** Asked again and again: audited only when it is refused. */
   readonly poll?: true;
   /** Fields of the answer whose bytes come as events, ahead of the reply; they become text at the gateway. */

@@ -11,6 +11,7 @@ import { processRead } from './process-read.ts';
 import { processResize } from './process-resize.ts';
 import { processStart } from './process-start.ts';
 import { processStatus } from './process-status.ts';
+import { processStream } from './process-stream.ts';
 import { processTerminate } from './process-terminate.ts';
 import { processWrite } from './process-write.ts';
 import { usage } from './usage.ts';
@@ -30,6 +31,7 @@ export const operations = {
   'process.resize': processResize,
   'process.terminate': processTerminate,
   'process.list': processList,
+  'process.stream': processStream,
   usage,
   'workspace.reset': workspaceReset,
   'operation.status': operationStatus,

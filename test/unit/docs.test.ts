@@ -34,7 +34,7 @@ test('docs/errors.md lists every code with its row, and no other', () => {
 test('docs/operation-table.md lists every operation with its row, and no other', () => {
   const expected = Object.entries(operations).map(([name, row]) => [
     `\`${name}\``,
-    `\`POST ${row.route}\``,
+    `\`${'events' in row ? 'GET' : 'POST'} ${row.route}\``,
     row.effect,
     row.asRoot,
     row.asUser,

@@ -8,13 +8,20 @@
 import { processReadBytesMax } from '../../protocol/limits.ts';
 import type { Params, Result } from '../../protocol/operations/index.ts';
 import type { HandlerContext, Handlers } from '../handlers.ts';
+import { followWaiting } from '../processes/follow.ts';
 import type { Process } from '../processes/process.ts';
 import type { Processes } from '../processes/processes.ts';
 import { readWaiting } from '../processes/read.ts';
 
 type ProcessHandlers = Pick<
   Handlers,
-  'process.status' | 'process.read' | 'process.write' | 'process.resize' | 'process.terminate' | 'process.list'
+  | 'process.stream'
+  | 'process.status'
+  | 'process.read'
+  | 'process.write'
+  | 'process.resize'
+  | 'process.terminate'
+  | 'process.list'
 >;
 
 const stateOf = ({ facts, termination }: Process) => ({
@@ -42,6 +49,11 @@ export const processHandlers = (processes: Processes): ProcessHandlers => {
     const request = { stream, from, bytesMax: maxBytes, encoding };
     return readWaiting(processes.get(processId), request, waitMs, signal);
   };
+
+  const stream = async (
+    { processId, stdout, stderr, waitMs }: Params<'process.stream'>,
+    { signal }: HandlerContext,
+  ): Promise<Result<'process.stream'>> => followWaiting(processes.get(processId), { stdout, stderr }, waitMs, signal);
 
   const write = async (
     params: Params<'process.write'>,
@@ -93,5 +105,6 @@ export const processHandlers = (processes: Processes): ProcessHandlers => {
     'process.resize': resize,
     'process.terminate': terminate,
     'process.list': list,
+    'process.stream': stream,
   };
 };

@@ -30,7 +30,7 @@ export interface ReadAnswer {
 }
 
 /** All of it, but not the beginning of a character whose rest is still to come. */
-const whole = (window: OutputWindow, from: number, bytes: Buffer): Buffer => {
+export const whole = (window: OutputWindow, from: number, bytes: Buffer): Buffer => {
   const isLast = window.closed && from + bytes.length === window.end;
   return isLast ? bytes : bytes.subarray(0, bytes.length - unfinishedBytes(bytes));
 };

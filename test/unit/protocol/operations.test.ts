@@ -106,6 +106,15 @@ const restated = {
     params: ['workspaceId'],
     errors: [],
   },
+  'process.stream': {
+    route: '/v1/process/stream',
+    effect: 'read',
+    audit: 'process.stream',
+    streams: [],
+    secrets: [],
+    params: ['processId', 'stderr', 'stdout', 'waitMs'],
+    errors: ['bad_request', 'process_not_found'],
+  },
   'operation.status': {
     route: '/v1/operation/status',
     effect: 'read',

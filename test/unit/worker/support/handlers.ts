@@ -16,6 +16,7 @@ export const handlersWith = (some: Partial<Handlers>): Handlers => ({
   'process.resize': unexpected,
   'process.terminate': unexpected,
   'process.list': unexpected,
+  'process.stream': unexpected,
   usage: unexpected,
   'workspace.reset': unexpected,
   'operation.status': unexpected,

@@ -1,0 +1,103 @@
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { auditStatusOf } from '../protocol/audit.ts';
+import { check } from '../protocol/check.ts';
+import { Refusal } from '../protocol/errors.ts';
+import { faultOf } from '../protocol/fault.ts';
+import { eventStreamsMax, keepAliveCommentMs, responseStallMs } from '../protocol/limits.ts';
+import { errorsOf } from '../protocol/operation.ts';
+import { processStream as row } from '../protocol/operations/process-stream.ts';
+import { userOf } from '../protocol/user-of.ts';
+import { errorAnswer } from './answer.ts';
+import { headerValues } from './auth.ts';
+import { eventsOf, type Position, positionOf, type Turn } from './process-events.ts';
+import type { ServeParts } from './serve-operation.ts';
+
+/** Streams that are open, of all clients: each has a request under way at the worker most of the time. */
+let open = 0;
+
+/** The query's fields; each at most once. @throws Refusal `bad_request` */
+const queryOf = ({ url = '' }: IncomingMessage): { readonly processId: unknown; readonly from: string | undefined } => {
+  const fields = new URLSearchParams(url.split('?').slice(1).join('?'));
+  const names = [...fields.keys()];
+  if (new Set(names).size < names.length || names.some((name) => name !== 'processId' && name !== 'from'))
+    throw new Refusal('bad_request', undefined, 'The query may have "processId" and "from", each once.');
+  return { processId: fields.get('processId') ?? undefined, from: fields.get('from') ?? undefined };
+};
+
+/** One turn from the worker; undefined when none came. @throws Refusal */
+const turn = async (parts: ServeParts, params: object, signal: AbortSignal): Promise<Turn | undefined> => {
+  const { link, stage, deadlineOf } = parts;
+  if (stage.draining) throw new Refusal('draining');
+  if (!link.ready) throw new Refusal('worker_unavailable');
+  if (link.full) throw new Refusal('overloaded');
+  const none = { operationId: undefined, idempotencyKey: undefined, streams: [] };
+  const call = { operation: 'process.stream' as const, params, ...none, deadlineMs: deadlineOf(row), signal };
+  const outcome = await link.call(call);
+  if (outcome.came === 'result') return row.result.parse(outcome.result);
+  if (outcome.came !== 'error') return undefined;
+  throw new Refusal(errorsOf(row).includes(outcome.code) ? outcome.code : 'internal');
+};
+
+/** Resolves when the client can take more; a client that takes nothing for too long is dropped. */
+const sent = async (response: ServerResponse, text: string, signal: AbortSignal): Promise<void> => {
+  if (text === '' || response.write(text) || signal.aborted) return;
+  response.socket?.setTimeout(responseStallMs);
+  await once(response, 'drain', { signal }).catch(() => undefined);
+  response.socket?.setTimeout(0);
+};
+
+/** Turn after turn, each asked for when the last one is with the client: a slow one costs no memory here. */
+const follow = async (
+  parts: ServeParts,
+  processId: unknown,
+  first: Turn,
+  response: ServerResponse,
+  signal: AbortSignal,
+): Promise<void> => {
+  let current: Turn | undefined = first;
+  while (current !== undefined && !signal.aborted) {
+    const { text, position } = eventsOf(current);
+    await sent(response, text === '' ? ': keep-alive\n\n' : text, signal);
+    if (current.termination !== null || signal.aborted) return;
+    current = await turn(parts, { processId, ...position, waitMs: keepAliveCommentMs }, signal);
+  }
+};
+
+/** Serves `GET /v1/process/stream`: Server-Sent Events until the process has ended or the client is gone. */
+export const serveStream = async (
+  parts: ServeParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> => {
+  const started = performance.now();
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  open += 1;
+  let user: number | undefined;
+  try {
+    if (open > eventStreamsMax) throw new Refusal('overloaded');
+    const { processId, from } = queryOf(request);
+    user = userOf({ processId });
+    // A client that reconnects says where it was, whatever its address says (the HTML standard, 9.2.3).
+    const position: Position = positionOf(headerValues(request, 'last-event-id')[0] ?? from);
+    const first = await turn(parts, check(row.params, { processId, ...position, waitMs: 0 }), gone.signal);
+    if (first === undefined) throw new Refusal('worker_unavailable');
+    response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-store' });
+    await follow(parts, processId, first, response, gone.signal);
+    response.end();
+  } catch (error) {
+    if (!(error instanceof Refusal)) parts.log.error(faultOf(error), 'something unforeseen went wrong');
+    const { code, message, details } = error instanceof Refusal ? error : new Refusal('internal');
+    // What was begun can't be answered otherwise any more: the client asks again, and is told then.
+    if (response.headersSent) response.end();
+    else {
+      const ms = Math.round(performance.now() - started);
+      const whose = user === undefined ? {} : { user };
+      parts.audit.add({ action: row.audit, ...whose, ms, status: auditStatusOf(code), reason: code });
+      parts.connections.send(request, response, errorAnswer(code, { message, details }));
+    }
+  } finally {
+    open -= 1;
+  }
+};
