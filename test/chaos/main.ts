@@ -1,6 +1,7 @@
 /** `npm run chaos [-- --rounds 5000] [--seed S] [--round N] [--services K]`: see docs/chaos.md. */
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
+import type { Evidence } from './evidence.ts';
 import { strikes } from './points.ts';
 import { explain, runRounds } from './rounds.ts';
 
@@ -10,6 +11,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     round: { type: 'string' },
     services: { type: 'string', default: '3' },
+    verbose: { type: 'boolean' },
   },
 });
 
@@ -22,7 +24,11 @@ if (![seed, count, services, ...rounds].every(Number.isSafeInteger)) throw new E
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 say(`chaos: seed ${seed}, ${rounds.length} rounds of ${strikes.length} ways to strike`);
 const began = performance.now();
-const progress = (done: number): void => {
+const progress = (done: number, { plan, heard: answers, recoveryMs: ms }: Evidence): void => {
+  if (values.verbose) {
+    const kinds = answers.map((one) => (one.came === 'answer' ? (one.body['error'] ?? one.status) : one.code));
+    say(`round ${plan.round}: ${plan.point}: ${plan.fault}: ${kinds.join(', ')}; recovered in ${ms} ms`);
+  }
   if (done % 100 === 0) say(`chaos: ${done} rounds, ${Math.round((performance.now() - began) / 1_000)} s`);
 };
 const { failures, recoveryMs, heard } = await runRounds({ seed, rounds, services, progress });

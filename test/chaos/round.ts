@@ -15,6 +15,8 @@ import { Traced } from './traced.ts';
 const recoveryMaxMs = 15_000;
 /** Nothing of the user's run is left within this after that, ms. */
 const goneMaxMs = 8_000;
+/** The fault happens within this after the last answer, or not at all, ms. */
+const blowMaxMs = 3_000;
 /** No caller waits longer than this, ms. */
 const answerMaxMs = 20_000;
 
@@ -24,6 +26,12 @@ export interface FinishedRound {
   /** Where its effect is, so that it can be looked at again much later. */
   readonly place: EffectPlace;
 }
+
+/** The parent of the first of a user's processes. */
+const supervisorOf = (user: number): number | undefined => {
+  const all = processesOf(uidOf(user)).filter(({ uids }) => uids[0] === uidOf(user));
+  return all.find(({ parent }) => all.every(({ pid }) => pid !== parent))?.parent;
+};
 
 /** Sends the request as its callers would, and strikes. */
 const strikeWhile = async (
@@ -39,8 +47,10 @@ const strikeWhile = async (
     case 'worker': {
       service.control.give({ point, fault, round, canary: place.canary });
       const heard = await send();
+      // A caller may have the answer before the blow that follows it.
+      const done = await eventually('the blow', () => service.control.struck(round), blowMaxMs).catch(() => undefined);
       service.control.withdraw();
-      return { heard, struck: service.control.struck(round) };
+      return { heard, struck: done };
     }
     case 'strace': {
       const traced = await Traced.at(service.now.part('spawner').pid, point);
@@ -60,9 +70,7 @@ const strikeWhile = async (
       const answers = send();
       if (point === 'moment') await delay(plan.delayMs);
       else await eventually('the effect has begun', () => row.effect(place).begun > 0, answerMaxMs);
-      const user = processesOf(uidOf(place.user)).filter(({ uids }) => uids[0] === uidOf(place.user));
-      const parents = new Set(user.map(({ pid }) => pid));
-      service.signal(fault, user.find(({ parent }) => !parents.has(parent))?.parent);
+      service.signal(fault, fault === 'kill-supervisor' ? supervisorOf(place.user) : undefined);
       return { heard: await answers, struck };
     }
   }
@@ -96,7 +104,7 @@ export const runRound = async (service: ChaosService, plan: RoundPlan): Promise<
 
   const struckAt = performance.now();
   if (plan.fault === 'kill-all') await inTime('another service', service.startAfterKill());
-  await inTime('the recovery', service.now.healthy(recoveryMaxMs));
+  await inTime('the recovery', service.recovered(recoveryMaxMs));
   const recoveryMs = Math.round(performance.now() - struckAt);
   await inTime(
     'the end of the user’s processes',

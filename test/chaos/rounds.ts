@@ -12,7 +12,7 @@ export interface ChaosOptions {
   /** Services at the same time: while one recovers, the others go on. */
   readonly services: number;
   /** Told after each round. */
-  readonly progress?: (done: number) => void;
+  readonly progress?: (done: number, evidence: Evidence) => void;
 }
 
 /** A round in which something did not hold. */
@@ -69,12 +69,13 @@ export const runRounds = async ({ seed, rounds, services, progress }: ChaosOptio
       while (next < rounds.length && failures.length < failuresMax) {
         const round = rounds[next++] as number;
         try {
-          finished.push(await one(service, round));
+          const last = await one(service, round);
+          finished.push(last);
+          done += 1;
+          progress?.(done, last.evidence);
         } catch (error) {
           throw new Error(`${describe(seed, round)} could not be carried out`, { cause: error });
         }
-        done += 1;
-        progress?.(done);
       }
       finished.forEach(lookAgain);
     } finally {
@@ -96,7 +97,7 @@ export const explain = ({ problems, evidence, log }: Failure): string => {
   return [
     `${describe(plan.seed, plan.round)}:`,
     ...problems.map((problem) => `  - ${problem}`),
-    JSON.stringify({ plan, ...rest }, undefined, 2),
+    ...Object.entries({ plan, ...rest }).map(([name, value]) => `${name}: ${JSON.stringify(value)}`),
     ...log,
     `again: npm run chaos -- --seed ${plan.seed} --round ${plan.round}`,
   ].join('\n');

@@ -1,5 +1,6 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { allProcesses, treeOf } from '../support/processes.ts';
 import { root, Service } from '../support/service.ts';
 import { homeOf } from '../support/user.ts';
@@ -16,7 +17,8 @@ type Mortal = 'gateway' | 'worker' | 'spawner';
  * Rather than to wait, the whole service is stopped and started again after so many deaths, on the same folder:
  * all that it has promised before still holds.
  */
-const deathsMax = 3;
+const deathsMax = 4;
+const askAgainMs = 20;
 const usersEach = 100;
 const firstUser = 400_000;
 
@@ -38,6 +40,8 @@ export class ChaosService {
   readonly #index: number;
   readonly #folder: string;
   #service: Service | undefined;
+  /** Of a service that was killed as a whole: all that was beneath it. */
+  #killed: readonly number[] = [];
   #deaths: Record<Mortal, number> = { gateway: 0, worker: 0, spawner: 0 };
 
   private constructor(index: number) {
@@ -46,8 +50,11 @@ export class ChaosService {
     // Users pass through to their spaces beneath it.
     chmodSync(this.#folder, 0o711);
     mkdirSync(join(this.#folder, 'run'), { mode: 0o750 });
-    mkdirSync(join(this.#folder, 'control'));
-    chmodSync(join(this.#folder, 'control'), 0o777);
+    for (const name of ['control', 'cache']) {
+      mkdirSync(join(this.#folder, name));
+      // The gateway's user writes there too.
+      chmodSync(join(this.#folder, name), 0o777);
+    }
     this.control = new Control(join(this.#folder, 'control'));
   }
 
@@ -92,21 +99,32 @@ export class ChaosService {
       // Neither sees the other one die.
       for (const one of both) process.kill(one, 'SIGSTOP');
       for (const one of both) process.kill(one, 'SIGKILL');
-    } else if (fault === 'kill-all') process.kill(pid('init'), 'SIGKILL');
-    else for (const part of victimsOf({ point: 'moment', fault })) process.kill(pid(part), 'SIGKILL');
+    } else if (fault === 'kill-all') {
+      this.#killed = treeOf(this.now.process.pid ?? -1).map((process) => process.pid);
+      process.kill(pid('init'), 'SIGKILL');
+    } else for (const part of victimsOf({ point: 'moment', fault })) process.kill(pid(part), 'SIGKILL');
   }
 
   /** After the whole service was killed: waits until nothing of it is left, and starts another on its folder. */
   async startAfterKill(): Promise<void> {
-    const before = treeOf(this.now.process.pid ?? -1).map(({ pid }) => pid);
     await this.now.exited;
     await eventually(
       'nothing of a killed service is left',
-      () => allProcesses().every(({ pid, state }) => !before.includes(pid) || state === 'Z'),
+      () => allProcesses().every(({ pid, state }) => !this.#killed.includes(pid) || state === 'Z'),
       15_000,
     );
     this.now.client.close();
     await this.#start();
+  }
+
+  /** Waits until probes would see it as up. Asks less often than others do: it has the machine to itself least of all. */
+  async recovered(limitMs: number): Promise<void> {
+    const { client } = this.now;
+    const healthy = async (): Promise<boolean> => {
+      const answer = await client.get('/healthz').catch(() => undefined);
+      return answer?.status === 204 || (await delay(askAgainMs, false));
+    };
+    await eventually('healthz 204', healthy, limitMs);
   }
 
   /** Stops it and removes its folder. */
@@ -127,6 +145,7 @@ export class ChaosService {
       program: `${root}/test/chaos/start.ts`,
       settings: {
         CHAOS_FOLDER: join(this.#folder, 'control'),
+        NODE_COMPILE_CACHE: join(this.#folder, 'cache'),
         RUNNER_TOOLS: 'sh=/bin/sh',
         RUNNER_EXEC_TIMEOUT_SEC: '20',
       },

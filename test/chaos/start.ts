@@ -11,7 +11,8 @@ const { program, args, environment } = prepareStart('start', process.env, () => 
 const [worker, gateway] = args.slice(-2);
 if (!worker?.endsWith('worker/main.js') || !gateway?.endsWith('gateway/main.js')) throw new Error('not an init to be');
 if (process.execve === undefined) throw new Error('this Node.js is too old');
+const own = ['CHAOS_FOLDER', 'NODE_COMPILE_CACHE'].map((name) => [name, process.env[name] ?? '']);
 process.execve(program, [...args.slice(0, -2), entry('worker'), entry('gateway')], {
   ...environment,
-  CHAOS_FOLDER: process.env['CHAOS_FOLDER'] ?? '',
+  ...Object.fromEntries(own),
 });

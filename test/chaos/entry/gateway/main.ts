@@ -1,4 +1,5 @@
 /** The gateway under chaos: its places are patched, then the product's own program runs. */
+import { flushCompileCache } from 'node:module';
 import { Socket } from 'node:net';
 import type { Point } from '../../points.ts';
 import { compiled } from '../compiled.ts';
@@ -57,3 +58,5 @@ Connections.prototype.send = function (incoming, response, answer): void {
 
 process.on('SIGUSR2', () => link?.destroy());
 await compiled('gateway/main.js');
+// Starts are most of what a round costs, and a process that is killed would leave no cache.
+flushCompileCache();

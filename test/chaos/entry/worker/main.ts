@@ -1,4 +1,5 @@
 /** The worker under chaos: its places are patched, then the product's own program runs. */
+import { flushCompileCache } from 'node:module';
 import { Socket } from 'node:net';
 import type { Point } from '../../points.ts';
 import { compiled } from '../compiled.ts';
@@ -109,3 +110,5 @@ Connection.prototype.reply = function (id, outcome): void {
 
 process.on('SIGUSR2', cutLink);
 await compiled('worker/main.js');
+// Starts are most of what a round costs, and a process that is killed would leave no cache.
+flushCompileCache();
