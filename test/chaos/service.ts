@@ -12,13 +12,20 @@ import { strikerOf } from './points.ts';
 /** A part that somebody has to start again. */
 type Mortal = 'gateway' | 'worker' | 'spawner';
 
+/** A part that a round kills, as it was before. */
+interface Condemned {
+  readonly part: Mortal;
+  readonly pid: number;
+}
+
 /**
  * Init waits longer each time a part of it dies young (100, 200, 400 ms …), and so does the worker with its spawner.
  * Rather than to wait, the whole service is stopped and started again after so many deaths, on the same folder:
  * all that it has promised before still holds.
  */
 const deathsMax = 4;
-const askAgainMs = 20;
+/** Between two looks at a service that recovers, ms: it needs the processors more. */
+const askAgainMs = 25;
 const usersEach = 100;
 const firstUser = 400_000;
 
@@ -40,6 +47,8 @@ export class ChaosService {
   readonly #index: number;
   readonly #folder: string;
   #service: Service | undefined;
+  /** The parts that this round kills. */
+  #condemned: readonly Condemned[] = [];
   /** Of a service that was killed as a whole: all that was beneath it. */
   #killed: readonly number[] = [];
   #deaths: Record<Mortal, number> = { gateway: 0, worker: 0, spawner: 0 };
@@ -84,6 +93,7 @@ export class ChaosService {
     const victims = victimsOf(strike);
     if (victims.some((victim) => this.#deaths[victim] >= deathsMax)) await this.#renew();
     for (const victim of victims) this.#deaths[victim] += 1;
+    this.#condemned = victims.map((part) => ({ part, pid: this.now.part(part).pid }));
     // A spawner's successor starts with its worker.
     if (victims.includes('worker')) this.#deaths.spawner = 0;
   }
@@ -117,12 +127,21 @@ export class ChaosService {
     await this.#start();
   }
 
-  /** Waits until probes would see it as up. Asks less often than others do: it has the machine to itself least of all. */
+  /** Waits until what died is there again, and probes would see the service as up. */
   async recovered(limitMs: number): Promise<void> {
     const { client } = this.now;
+    const isBack = ({ part, pid }: Condemned): boolean => {
+      try {
+        return this.now.part(part).pid !== pid;
+      } catch {
+        return false;
+      }
+    };
     const healthy = async (): Promise<boolean> => {
-      const answer = await client.get('/healthz').catch(() => undefined);
-      return answer?.status === 204 || (await delay(askAgainMs, false));
+      // In this order: right after a death the gateway may not know of it yet.
+      const back = this.#condemned.every(isBack);
+      const answer = back ? await client.get('/healthz').catch(() => undefined) : undefined;
+      return answer?.status === 204 || delay(askAgainMs, false);
     };
     await eventually('healthz 204', healthy, limitMs);
   }
@@ -140,6 +159,7 @@ export class ChaosService {
 
   async #start(): Promise<void> {
     this.#deaths = { gateway: 0, worker: 0, spawner: 0 };
+    this.#condemned = [];
     this.#service = await Service.start({
       folder: this.#folder,
       program: `${root}/test/chaos/start.ts`,
