@@ -74,6 +74,7 @@ export const runRounds = async ({ seed, rounds, services, progress }: ChaosOptio
           done += 1;
           progress?.(done, last.evidence);
         } catch (error) {
+          next = rounds.length;
           throw new Error(`${describe(seed, round)} could not be carried out`, { cause: error });
         }
       }
@@ -82,7 +83,10 @@ export const runRounds = async ({ seed, rounds, services, progress }: ChaosOptio
       await service.stop();
     }
   };
-  await Promise.all(Array.from({ length: Math.min(services, rounds.length) }, (_, index) => live(index)));
+  const lives = Array.from({ length: Math.min(services, rounds.length) }, (_, index) => live(index));
+  // Not before all of them are stopped.
+  for (const { status, ...ended } of await Promise.allSettled(lives))
+    if (status === 'rejected') throw (ended as PromiseRejectedResult).reason;
   return { failures, recoveryMs, heard };
 };
 

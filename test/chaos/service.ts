@@ -26,6 +26,8 @@ interface Condemned {
 const deathsMax = 4;
 /** Between two looks at a service that recovers, ms: it needs the processors more. */
 const askAgainMs = 25;
+/** A start takes no longer than this, ms. */
+const startMaxMs = 30_000;
 const usersEach = 100;
 const firstUser = 400_000;
 
@@ -70,8 +72,13 @@ export class ChaosService {
   /** @param index tells it from others that live at the same time: they must not share users */
   static async start(index: number): Promise<ChaosService> {
     const service = new ChaosService(index);
-    await service.#start();
-    return service;
+    try {
+      await service.#start();
+      return service;
+    } catch (error) {
+      await service.stop();
+      throw error;
+    }
   }
 
   /** The service as it lives now. */
@@ -148,8 +155,11 @@ export class ChaosService {
 
   /** Stops it and removes its folder. */
   async stop(): Promise<void> {
-    await this.now.stop();
-    rmSync(this.#folder, { recursive: true, force: true });
+    try {
+      await this.now.stop();
+    } finally {
+      rmSync(this.#folder, { recursive: true, force: true });
+    }
   }
 
   async #renew(): Promise<void> {
@@ -160,7 +170,7 @@ export class ChaosService {
   async #start(): Promise<void> {
     this.#deaths = { gateway: 0, worker: 0, spawner: 0 };
     this.#condemned = [];
-    this.#service = await Service.start({
+    this.#service = await Service.launch({
       folder: this.#folder,
       program: `${root}/test/chaos/start.ts`,
       settings: {
@@ -170,5 +180,6 @@ export class ChaosService {
         RUNNER_EXEC_TIMEOUT_SEC: '20',
       },
     });
+    await this.#service.healthy(startMaxMs);
   }
 }
