@@ -31,7 +31,10 @@ const progress = (done: number, { plan, heard: answers, recoveryMs: ms }: Eviden
   }
   if (done % 100 === 0) say(`chaos: ${done} rounds, ${Math.round((performance.now() - began) / 1_000)} s`);
 };
-const { failures, recoveryMs, heard } = await runRounds({ seed, rounds, services, progress });
+const interrupted = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort());
+const { signal } = interrupted;
+const { failures, recoveryMs, heard } = await runRounds({ seed, rounds, services, signal, progress });
 for (const failure of failures) process.stdout.write(`${explain(failure)}\n\n`);
 const sorted = recoveryMs.toSorted((a, b) => a - b);
 say(`chaos: first answers: ${JSON.stringify(Object.fromEntries(heard))}`);

@@ -11,6 +11,8 @@ export interface ChaosOptions {
   readonly rounds: readonly number[];
   /** Services at the same time: while one recovers, the others go on. */
   readonly services: number;
+  /** Stops after the rounds that are under way. */
+  readonly signal?: AbortSignal;
   /** Told after each round. */
   readonly progress?: (done: number, evidence: Evidence) => void;
 }
@@ -35,7 +37,7 @@ const kindOf = (heard: Evidence['heard'][number]): string =>
   heard.came === 'nothing' ? 'connection broken' : `${heard.status} ${heard.body['error'] ?? ''}`.trim();
 
 /** Runs rounds on services that live through many of them. Stops early after a few failures. */
-export const runRounds = async ({ seed, rounds, services, progress }: ChaosOptions): Promise<ChaosReport> => {
+export const runRounds = async ({ seed, rounds, services, signal, progress }: ChaosOptions): Promise<ChaosReport> => {
   const failuresMax = 5;
   const failures: Failure[] = [];
   const recoveryMs: number[] = [];
@@ -66,7 +68,7 @@ export const runRounds = async ({ seed, rounds, services, progress }: ChaosOptio
     const service = await ChaosService.start(index);
     const finished: FinishedRound[] = [];
     try {
-      while (next < rounds.length && failures.length < failuresMax) {
+      while (next < rounds.length && failures.length < failuresMax && signal?.aborted !== true) {
         const round = rounds[next++] as number;
         try {
           const last = await one(service, round);
