@@ -87,8 +87,7 @@ const againProblems = (evidence: Evidence): string[] => {
     problems.push('sent again under its key, it was done again');
   if (heardAgain.some(saysNotDone) || heardAgain.some((one) => one.came === 'nothing'))
     problems.push('sent again under its key, it was refused or not answered');
-  if (before === undefined && fresh.length !== 1 && !heardAgain.every((one) => codeOf(one) === 'operation_interrupted'))
-    problems.push('the key was free, and it could not be done');
+  if (before === undefined && fresh.length !== 1) problems.push('the key was free, and it could not be done');
   const replays = heardAgain.filter((one): one is Answer => isSuccess(one) && one.replayed);
   const original = first ?? (fresh.find(isSuccess) as Answer | undefined);
   if (original !== undefined && replays.some(({ body }) => !sameAnswer(original.body, body)))
