@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config';
 const group = (name: string, groupOrder: number, workers: number, timeoutMs: number, include: string[]) => ({
   test: {
     name,
-    include: include.map((folder) => `test/${folder}/**/*.test.ts`),
+    include: include.map((place) => (place.endsWith('.test.ts') ? `test/${place}` : `test/${place}/**/*.test.ts`)),
     sequence: { groupOrder },
     maxWorkers: workers,
     testTimeout: timeoutMs,
@@ -19,7 +19,7 @@ export default defineConfig({
     projects: [
       group('unit', 0, 2, 30_000, ['unit']),
       group('root', 1, 2, 60_000, ['root/worker', 'e2e/exec', 'e2e/ledger', 'e2e/refusals', 'e2e/hostile-gateway']),
-      group('alone', 2, 1, 60_000, ['root/native', 'e2e/crash', 'container']),
+      group('alone', 2, 1, 60_000, ['root/native', 'e2e/crash', 'e2e/chaos.test.ts', 'container']),
     ],
   },
 });
