@@ -2,8 +2,8 @@
  * Purpose: the ledger's own thread: a disk that a user keeps busy may stall it, but never the worker's event loop.
  * Rights: the worker's; it opens files in the state dir only.
  * Called by: ledger.ts starts it and asks it, one batch at a time; all of a batch is one commit.
- * Fails: a batch that can't be committed is answered `failed`, as a whole. An outcome that can't be put down is kept
- * and tried again with every later batch: it has been told to its caller, or will be.
+ * Fails: a batch that can't be committed is answered `failed`, as a whole, but for its look-ups. An outcome that can't
+ * be put down is kept and tried again with every later batch and at the end: it has been told to its caller, or will be.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { openDatabase } from './open-database.ts';
@@ -70,7 +70,7 @@ const serve = (opened: ReturnType<typeof openDatabase>): void => {
 
   const take = (batch: readonly LedgerRequest[]): LedgerAnswer[] => {
     try {
-      if (!batch.some(isWrite)) return batch.map(answer);
+      if (unsaved.length === 0 && !batch.some(isWrite)) return batch.map(answer);
       try {
         return commit(batch);
       } catch {
@@ -97,6 +97,7 @@ const serve = (opened: ReturnType<typeof openDatabase>): void => {
   port.on('message', (message: readonly LedgerRequest[] | 'close') => {
     if (message !== 'close') return say(take(message));
     try {
+      take([]);
       database.close();
     } finally {
       process.exit();
