@@ -5,7 +5,7 @@
  * Called by: database.ts, when it closes.
  * Fails: without a log, as SQLite leaves it; the close itself is always done.
  */
-import { closeSync, constants, linkSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, constants, existsSync, linkSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 
 /** A log that does not begin with its magic number is empty (sqlite.org, "WAL-mode File Format", 4.1). */
 const noHeader = Buffer.alloc(32);
@@ -32,8 +32,12 @@ export const keepLog = (path: string, close: () => void): void => {
   }
   close();
   try {
-    blank(kept);
-    renameSync(kept, log);
+    // SQLite leaves a log that it could not write back, and this is another name of the same file.
+    if (existsSync(log)) rmSync(kept, { force: true });
+    else {
+      blank(kept);
+      renameSync(kept, log);
+    }
   } catch {
     // As above.
   }

@@ -45,9 +45,10 @@ export class Ledger {
    * @throws SettingsError when it can't be used
    */
   static async open({ stateDir, retainMs }: LedgerSettings, log: Logger): Promise<Ledger> {
-    const digests = new Digests(readOrMakeKey(join(stateDir, 'ledger.key')));
+    const { key, isNew } = readOrMakeKey(join(stateDir, 'ledger.key'));
+    const digests = new Digests(key);
     const thread = new Worker(threadProgram, {
-      workerData: { path: join(stateDir, 'ledger.db'), keyCheck: digests.keyCheck, retainMs },
+      workerData: { path: join(stateDir, 'ledger.db'), keyCheck: digests.keyCheck, isNew, retainMs },
       env: {},
       resourceLimits: { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 128 },
     });
@@ -56,12 +57,13 @@ export class Ledger {
       throw new SettingsError([
         `The ledger in RUNNER_STATE_DIR cannot be opened (${opening.code}); it is left as it is.`,
       ]);
-    const { interrupted, setAside, primed } = opening;
+    const { interrupted, setAside, missing, primed } = opening;
     if (interrupted > 0) log.warn({ interrupted }, 'operations of an earlier life were interrupted');
     if (setAside)
       log.error(
         'the ledger was damaged, or made with another key: it is kept as ledger.db.damaged-…, and a new one begun',
       );
+    if (missing) log.error('there is a ledger key, but its ledger is gone: a new one was begun');
     if (!primed)
       log.warn('the disk has no room that the ledger could keep free: when it is full, mutations are refused');
     return new Ledger(thread, digests, log);

@@ -63,6 +63,8 @@ export type LedgerOpening =
       readonly interrupted: number;
       /** The file that was there could not be used, and was put aside. */
       readonly setAside: boolean;
+      /** There was a ledger once, and no file of it is where it should be. */
+      readonly missing: boolean;
       /** False when there was no room on the disk to be kept free. */
       readonly primed: boolean;
     }

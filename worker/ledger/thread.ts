@@ -9,7 +9,12 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { openDatabase } from './open-database.ts';
 import type { Finish, LedgerAnswer, LedgerOpening, LedgerRequest } from './record.ts';
 
-const { path, keyCheck, retainMs } = workerData as { path: string; keyCheck: string; retainMs: number };
+const { path, keyCheck, isNew, retainMs } = workerData as {
+  path: string;
+  keyCheck: string;
+  isNew: boolean;
+  retainMs: number;
+};
 const port = parentPort;
 if (port === null) throw new Error('the ledger runs in a thread of its own');
 
@@ -26,7 +31,7 @@ const codeOf = (error: unknown): string => {
 };
 
 const serve = (opened: ReturnType<typeof openDatabase>): void => {
-  const { database, interrupted, setAside, primed } = opened;
+  const { database, interrupted, setAside, missing, primed } = opened;
   const unsaved: Finish[] = [];
 
   const answer = (request: LedgerRequest): LedgerAnswer => {
@@ -103,12 +108,12 @@ const serve = (opened: ReturnType<typeof openDatabase>): void => {
       process.exit();
     }
   });
-  say({ opened: true, interrupted, setAside: setAside !== undefined, primed });
+  say({ opened: true, interrupted, setAside: setAside !== undefined, missing, primed });
   setTimeout(expire, expireIntervalMs.more);
 };
 
 try {
-  serve(openDatabase(path, keyCheck, Date.now()));
+  serve(openDatabase(path, { keyCheck, isNew, now: Date.now() }));
 } catch (error) {
   say({ opened: false, code: codeOf(error) });
 }

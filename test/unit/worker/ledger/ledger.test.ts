@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
@@ -173,6 +173,24 @@ describe('a file that can’t be used', () => {
     expect(await ledger.byId(mintOperationId(Date.now() + 1_000)), 'one of later').toBeUndefined();
   });
 
+  it('is gone: told of, and never said to have held nothing', async () => {
+    const { path, stateDir, operationId } = await closedLedger();
+    rmSync(path);
+    const { ledger, logged, close } = await openLedger(stateDir);
+    expect(logged.join()).toContain('its ledger is gone');
+    await expect(ledger.byId(operationId), 'it did begin').rejects.toMatchObject({ code: 'ledger_unavailable' });
+    await close();
+    const again = await openLedger(stateDir);
+    expect(again.logged.join(), 'the new one is there').not.toContain('is gone');
+    await expect(again.ledger.byId(operationId)).rejects.toMatchObject({ code: 'ledger_unavailable' });
+  });
+
+  it('was never there: nothing is told, and nothing began', async () => {
+    const { ledger, logged } = await openLedger();
+    expect(logged.join()).not.toContain('gone');
+    expect(await ledger.byId(mintOperationId())).toBeUndefined();
+  });
+
   it('is of a newer version: the start is refused and the file left alone', async () => {
     const { path, stateDir } = await closedLedger();
     const database = new DatabaseSync(path);
@@ -206,6 +224,8 @@ describe('a machine that went down', () => {
     await facts(stateDir, "UPDATE fact SET value = 'another' WHERE name = 'boot_id'");
     const { ledger } = await openLedger(stateDir);
     await expect(ledger.byId(lost)).rejects.toMatchObject({ code: 'ledger_unavailable' });
+    const waited = mintOperationId(Date.now() - 60_000);
+    await expect(ledger.byId(waited), 'it may have begun later').rejects.toMatchObject({ code: 'ledger_unavailable' });
     expect(await ledger.byId(operationId)).toMatchObject({ state: 'finished' });
     expect(await ledger.byId(mintOperationId(Date.now() - 3_600_000)), 'long before').toBeUndefined();
   });
