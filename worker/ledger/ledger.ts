@@ -42,7 +42,7 @@ export class Ledger {
 
   /**
    * Opens the ledger, and says in the log what an earlier life left.
-   * @throws SettingsError when it can't be used
+   * @throws SettingsError when only a person can mend it; Error when it may be tried again
    */
   static async open({ stateDir, retainMs }: LedgerSettings, log: Logger): Promise<Ledger> {
     const { key, isNew } = readOrMakeKey(join(stateDir, 'ledger.key'));
@@ -53,10 +53,11 @@ export class Ledger {
       resourceLimits: { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 128 },
     });
     const opening = await new Promise<LedgerOpening>((resolve) => thread.once('message', resolve));
+    if (!opening.opened && opening.newer)
+      throw new SettingsError(['The ledger in RUNNER_STATE_DIR is of a newer version; it is left as it is.']);
+    // Want of room, or a disk that fails: it may pass, so that this is no reason never to be started again.
     if (!opening.opened)
-      throw new SettingsError([
-        `The ledger in RUNNER_STATE_DIR cannot be opened (${opening.code}); it is left as it is.`,
-      ]);
+      throw new Error(`The ledger in RUNNER_STATE_DIR cannot be opened (${opening.code}); it is left as it is.`);
     const { interrupted, setAside, missing, primed } = opening;
     if (interrupted > 0) log.warn({ interrupted }, 'operations of an earlier life were interrupted');
     if (setAside)

@@ -68,4 +68,9 @@ export type LedgerOpening =
       /** False when there was no room on the disk to be kept free. */
       readonly primed: boolean;
     }
-  | { readonly opened: false; readonly code: string };
+  | {
+      readonly opened: false;
+      readonly code: string;
+      /** The file was written by a newer version: it will not pass. */
+      readonly newer: boolean;
+    };

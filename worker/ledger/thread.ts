@@ -6,6 +6,7 @@
  * be put down is kept and tried again with every later batch and at the end: it has been told to its caller, or will be.
  */
 import { parentPort, workerData } from 'node:worker_threads';
+import { NewerSchema } from './database.ts';
 import { openDatabase } from './open-database.ts';
 import type { Finish, LedgerAnswer, LedgerOpening, LedgerRequest } from './record.ts';
 
@@ -115,5 +116,5 @@ const serve = (opened: ReturnType<typeof openDatabase>): void => {
 try {
   serve(openDatabase(path, { keyCheck, isNew, now: Date.now() }));
 } catch (error) {
-  say({ opened: false, code: codeOf(error) });
+  say({ opened: false, code: codeOf(error), newer: error instanceof NewerSchema });
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { closeSync, existsSync, mkdirSync, openSync, statfsSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { statusOf } from '../../support/keyed.ts';
@@ -125,6 +125,19 @@ test('an outcome that found no room is put down at a clean stop', async () => {
   await service.exited;
   service = await Service.start({ folder: service.folder, settings: settings(place) });
   expect((await statusOf(service, { operationId })).body).toMatchObject({ state: 'finished', outcome: 'ok' });
+});
+
+test('a disk that is full at the start: the service comes up by itself when there is room', async () => {
+  const place = await startOn(2);
+  service.process.kill('SIGTERM');
+  await service.exited;
+  for (const file of ['ledger.db-wal', 'ledger.db']) rmSync(join(place, file), { force: true });
+  fill(place);
+  service = await Service.launch({ folder: service.folder, settings: settings(place) });
+  await eventually('it says why', () => service.log.some((line) => line.includes('cannot be opened')), 20_000);
+  makeRoom(place);
+  await service.healthy();
+  expect((await service.exec(user, 'true')).status).toBe(200);
 });
 
 test('a full disk and no room kept: mutations are refused before any effect, reads go on, and it recovers', async () => {

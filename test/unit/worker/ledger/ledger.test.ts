@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
@@ -197,9 +197,19 @@ describe('a file that can’t be used', () => {
     database.exec('PRAGMA user_version = 99');
     database.close();
     const before = readFileSync(path);
+    await expect(openLedger(stateDir)).rejects.toThrow('of a newer version');
     await expect(openLedger(stateDir)).rejects.toThrow(SettingsError);
     expect(readFileSync(path).equals(before)).toBe(true);
     expect(readdirSync(stateDir).sort()).toStrictEqual(['ledger.db', 'ledger.key']);
+  });
+
+  it('can’t be opened: the start fails, and may be tried again', async () => {
+    const stateDir = stateFolder();
+    mkdirSync(join(stateDir, 'ledger.db'));
+    const error: unknown = await openLedger(stateDir).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(Error);
+    expect(error).not.toBeInstanceOf(SettingsError);
+    expect(String(error)).toContain('SQLITE_14');
   });
 
   it('has a key of a wrong size: the start is refused', async () => {
