@@ -25,6 +25,7 @@ export default defineConfig({
         'e2e/ledger',
         'e2e/refusals',
         'e2e/usage',
+        'e2e/files',
         'e2e/hostile-gateway',
       ]),
       group('alone', 2, 1, 60_000, ['root/native', 'e2e/crash', 'container']),
