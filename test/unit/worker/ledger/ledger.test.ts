@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
 import { ProtocolViolation } from '../../../../protocol/msgpack-check.ts';
-import { mintOperationId } from '../../../../protocol/operation-id.ts';
+import { mintOperationId, uuidBytes } from '../../../../protocol/operation-id.ts';
 import { SettingsError } from '../../../../protocol/settings.ts';
 import type { Ledger } from '../../../../worker/ledger/ledger.ts';
 import type { Finish, NewRecord } from '../../../../worker/ledger/record.ts';
@@ -134,7 +134,7 @@ const closedLedger = async () => {
 };
 
 describe('a file that can’t be used', () => {
-  const damages: readonly (readonly [string, (path: string) => void])[] = [
+  const damages: readonly (readonly [string, (path: string, operationId: string) => void])[] = [
     ['is no database', (path) => writeFileSync(path, 'x'.repeat(100_000))],
     ['is cut off', (path) => writeFileSync(path, readFileSync(path).subarray(0, 10_000))],
     [
@@ -143,6 +143,17 @@ describe('a file that can’t be used', () => {
         const bytes = readFileSync(path);
         // All pages but the first, which holds the header: every table and index is hit.
         bytes.fill(0x5a, 4096, 20 * 4096);
+        writeFileSync(path, bytes);
+      },
+    ],
+    [
+      'has one damaged page, of records',
+      (path, operationId) => {
+        const bytes = readFileSync(path);
+        const found = bytes.indexOf(uuidBytes(operationId));
+        if (found < 0) throw new Error('the record is not in the file');
+        // The head of its b-tree page.
+        bytes.fill(0, found - (found % 4096), found - (found % 4096) + 8);
         writeFileSync(path, bytes);
       },
     ],
@@ -159,7 +170,7 @@ describe('a file that can’t be used', () => {
   ];
   it.each(damages)('since it %s is kept, told of, and never said to hold nothing', async (_what, damage) => {
     const { path, stateDir, operationId } = await closedLedger();
-    damage(path);
+    damage(path, operationId);
     copyFileSync(path, `${stateDir}/copy`);
     const { ledger, logged } = await openLedger(stateDir);
     expect(logged.join()).toContain('ledger.db.damaged-');
