@@ -18,7 +18,16 @@ export default defineConfig({
   test: {
     projects: [
       group('unit', 0, 2, 30_000, ['unit']),
-      group('root', 1, 2, 60_000, ['root/worker', 'e2e/exec', 'e2e/ledger', 'e2e/refusals', 'e2e/hostile-gateway']),
+      group('root', 1, 2, 60_000, [
+        'root/worker',
+        'root/helper',
+        'e2e/exec',
+        'e2e/ledger',
+        'e2e/refusals',
+        'e2e/usage',
+        'e2e/files',
+        'e2e/hostile-gateway',
+      ]),
       group('alone', 2, 1, 60_000, ['root/native', 'e2e/crash', 'e2e/chaos.test.ts', 'container']),
     ],
   },

@@ -58,7 +58,12 @@ const run = async (): Promise<void> => {
     authentication: new Authentication(tokens),
     healthy: () => link.ready && !stage.draining,
     bodyBytesMax: settings.RUNNER_MAX_BODY_BYTES,
-    deadlineOf: deadlinesFor({ execMs: settings.RUNNER_EXEC_TIMEOUT_SEC * 1_000 }),
+    deadlineOf: deadlinesFor({
+      execMs: settings.RUNNER_EXEC_TIMEOUT_SEC * 1_000,
+      fileMs: settings.RUNNER_FILE_TIMEOUT_SEC * 1_000,
+      resetMs: settings.RUNNER_RESET_TIMEOUT_SEC * 1_000,
+    }),
+    sizes: { writeBytes: settings.RUNNER_MAX_WRITE_BYTES },
     connections,
     link,
     audit,

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { auditStatusOf } from '../protocol/audit.ts';
-import { check } from '../protocol/check.ts';
+import { check, checkSizes } from '../protocol/check.ts';
 import { Refusal } from '../protocol/errors.ts';
 import { faultOf } from '../protocol/fault.ts';
-import type { Operation } from '../protocol/operation.ts';
+import type { Operation, SizeLimits } from '../protocol/operation.ts';
 import type { OperationName } from '../protocol/operations/index.ts';
 import { idempotencyKey, userNumber } from '../protocol/values.ts';
 import { type Answer, errorAnswer } from './answer.ts';
@@ -16,6 +16,7 @@ import { type InvokeParts, invoke } from './invoke.ts';
 export interface ServeParts extends InvokeParts {
   readonly connections: Connections;
   readonly bodyBytesMax: number;
+  readonly sizes: SizeLimits;
 }
 
 /** What is thrown on the way is a refusal or a bug. */
@@ -68,6 +69,7 @@ export const serveOperation = async (
     const fields = fieldsOf(body, row.params.shape);
     user = userOf(fields);
     const params = check(row.params, fields);
+    checkSizes(row, params, parts.sizes);
     answer = await invoke(parts, { name, row, params, user, idempotencyKey: keyOf(request, row), started });
   } catch (error) {
     const { code, message, details } = refusalOf(parts, error);

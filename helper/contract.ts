@@ -8,12 +8,16 @@ export const messageKind = {
   run: 1,
   stop: 2,
   end: 3,
+  helper: 4,
+  user: 5,
+  stdin: 6,
   stdout: 16,
   stderr: 17,
   failed: 18,
   incomplete: 19,
   exit: 20,
   ended: 21,
+  stdinTaken: 22,
 } as const;
 
 export const wire = {
@@ -24,6 +28,9 @@ export const wire = {
   failedBytes: 8,
   planBytesMax: 4_194_304,
   relayBytesMax: 65_536,
+  /** Bytes of standard input that may be on their way before the spawner's side says that some were taken. */
+  stdinWindowBytes: 131_072,
+  stdinTakenBytes: 4,
 } as const;
 
 /** Why a run ended. */

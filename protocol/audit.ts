@@ -2,7 +2,18 @@ import type { ErrorCode } from './errors.ts';
 import { auditQueueBytesMax } from './limits.ts';
 
 /** What an audit line can be about. */
-export type AuditAction = 'exec' | 'operation.status' | 'auth.denied' | 'link.lost' | 'worker.started';
+export type AuditAction =
+  | 'exec'
+  | 'files.list'
+  | 'files.read'
+  | 'files.write'
+  | 'files.delete'
+  | 'usage'
+  | 'workspace.reset'
+  | 'operation.status'
+  | 'auth.denied'
+  | 'link.lost'
+  | 'worker.started';
 
 /** How it came out. `denied`: refused before any effect; `uncertain`: see the specification's 30. */
 export type AuditStatus = 'ok' | 'denied' | 'timeout' | 'error' | 'busy' | 'uncertain';
@@ -43,6 +54,10 @@ export const auditStatusOf = (code: ErrorCode): AuditStatus => {
     case 'limit_failed':
     case 'kill_incomplete':
     case 'workspace_broken':
+    case 'file_failed':
+    case 'write_failed':
+    case 'reset_failed':
+    case 'usage_failed':
     case 'internal':
     case 'worker_unavailable':
     case 'ledger_unavailable':

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { ErrorCode } from './errors.ts';
 import { Refusal } from './errors.ts';
+import type { Operation, SizeLimits } from './operation.ts';
 
 const nameable = /^[A-Za-z_][A-Za-z0-9_]{0,31}$/;
 
@@ -43,4 +44,17 @@ export const check = <Schema extends z.ZodType>(schema: Schema, value: unknown):
   if (issue === undefined) throw new Error('a failed check names no issue');
   const code = codeOf(issue);
   throw code === 'bad_request' ? new Refusal(code, undefined, sentence(issue)) : new Refusal(code);
+};
+
+/**
+ * Checks the fields of a checked request whose size the settings limit, in bytes of UTF-8.
+ * @throws Refusal `bad_request`
+ */
+export const checkSizes = (row: Operation, params: object, limits: SizeLimits): void => {
+  for (const [field, bytesMax] of Object.entries(row.sizes?.(limits) ?? {})) {
+    const value: unknown = Object.getOwnPropertyDescriptor(params, field)?.value;
+    const bytes = typeof value === 'string' ? Buffer.byteLength(value) : 0;
+    if (bytesMax > 0 && bytes > bytesMax)
+      throw new Refusal('bad_request', undefined, `The field "${field}" is larger than this service takes.`);
+  }
 };

@@ -32,6 +32,12 @@ export const heartbeatSilenceMs = 10_000;
 /** The other side says hello within this, ms. */
 export const helloTimeoutMs = 5_000;
 
+/** Most entries in the answer of files.list. */
+export const listEntriesMax = 2_000;
+/** Largest content that files.read gives, bytes. */
+export const readBytesMax = 256 * KiB;
+/** How far into a file a NUL makes it binary, bytes. */
+export const readProbeBytes = 8 * KiB;
 /** Longest `dir` or path, UTF-16 code units (PATH_MAX is 4,096 bytes). */
 export const pathLengthMax = 4096;
 /** Most arguments of one run; see LIMIT_ARGS_MAX in helper/native/wire.h, less the server's own. */
@@ -40,6 +46,15 @@ export const argumentsMax = 65_000;
 export const environmentEntriesMax = 128;
 /** Threads of a user's fs helper count towards RLIMIT_NPROC; the limit that is set is the configured one and these. */
 export const processesForHelper = 16;
+
+/** Entries of a space that are counted; one with more is `truncated`, and over any quota. */
+export const usageEntriesMax = 500_000;
+/** Groups, and direct entries of a space, that an answer lists: the largest. */
+export const usageListedMax = 1_000;
+/** Whoever asks for a user's usage waits this long, ms, and no count takes longer. */
+export const usageTimeoutMs = 30_000;
+/** How long a count is good for when nothing is known to have changed, ms. */
+export const usageCacheMs = 30_000;
 
 /** A run that does not end within this after SIGKILL is `kill_incomplete`, ms. */
 export const killLimitMs = 5_000;

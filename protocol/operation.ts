@@ -5,6 +5,13 @@ import type { ErrorCode } from './errors.ts';
 /** The time limits an operation's deadline is made of, ms. */
 export interface TimeLimits {
   readonly execMs: number;
+  readonly fileMs: number;
+  readonly resetMs: number;
+}
+
+/** The sizes that an operator can set, bytes; 0 = no other limit than the request body's. */
+export interface SizeLimits {
+  readonly writeBytes: number;
 }
 
 /**
@@ -31,6 +38,8 @@ export interface Operation {
   readonly secrets: readonly string[];
   /** The codes that the worker may answer it with, beyond those that every operation can have. */
   readonly errors: readonly ErrorCode[];
+  /** Fields of text whose size the settings limit, and to how much; beyond what `params` says. See `checkSizes`. */
+  readonly sizes?: (limits: SizeLimits) => Readonly<Record<string, number>>;
   /** Its own time limit, ms; the link waits for this, the kill grace and some slack before it says `uncertain`. */
   readonly timeLimitMs: (limits: TimeLimits) => number;
 }

@@ -70,10 +70,11 @@ const userRange = z.string().transform((value, context) => {
 });
 
 /**
- * Largest output kept of each stream: two of them, in which U+FFFD triples every byte, must stay within one
- * frame, so that an answer can always be recorded and sent again whole.
+ * Largest output or content, so that what holds it fits a frame. Output: two streams, in which U+FFFD triples every
+ * byte, so that an answer can always be recorded and sent again whole. Content of a write: JSON takes up to six bytes
+ * for one on the way to the fs helper.
  */
-const outputBytesMax = Math.floor((frameBytesMax - 64 * KiB) / 6);
+const textBytesMax = Math.floor((frameBytesMax - 64 * KiB) / 6);
 
 const logLevel = z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal'], 'must be a level of pino');
 
@@ -89,16 +90,23 @@ export const settingsTable = {
   RUNNER_GATEWAY_UID: { schema: gatewayId, default: '19999' },
   RUNNER_GATEWAY_GID: { schema: gatewayId, default: '19999' },
   RUNNER_EXEC_TIMEOUT_SEC: { schema: whole(1, 86_400), default: '120' },
-  RUNNER_MAX_OUTPUT_BYTES: { schema: whole(0, outputBytesMax), default: '262144' },
+  RUNNER_MAX_OUTPUT_BYTES: { schema: whole(0, textBytesMax), default: '262144' },
   RUNNER_MAX_BODY_BYTES: { schema: whole(1, frameBytesMax - 64 * KiB), default: '1048576' },
+  RUNNER_MAX_WRITE_BYTES: { schema: whole(0, textBytesMax), default: '262144' },
+  RUNNER_FILE_TIMEOUT_SEC: { schema: whole(1, 86_400), default: '30' },
+  RUNNER_RESET_TIMEOUT_SEC: { schema: whole(1, 86_400), default: '300' },
   RUNNER_GIT: { schema: absolutePath.optional(), default: undefined },
   RUNNER_GLAB: { schema: absolutePath.optional(), default: undefined },
   RUNNER_EVO_WORKFLOW: { schema: absolutePath.optional(), default: undefined },
   RUNNER_TOOLS: { schema: tools, default: '' },
+  RUNNER_USER_QUOTA_BYTES: { schema: whole(0, Number.MAX_SAFE_INTEGER), default: '10737418240' },
   RUNNER_MAX_PROCESSES: { schema: whole(0, 4_000_000), default: '128' },
   RUNNER_MAX_FILE_BYTES: { schema: whole(0, Number.MAX_SAFE_INTEGER), default: '1073741824' },
   RUNNER_MAX_ADDRESS_BYTES: { schema: whole(0, Number.MAX_SAFE_INTEGER), default: '0' },
   RUNNER_MAX_RUNS: { schema: whole(1, 1000), default: '64' },
+  RUNNER_HELPERS_STANDBY: { schema: whole(0, 64), default: '2' },
+  RUNNER_HELPERS_MAX: { schema: whole(1, 512), default: '16' },
+  RUNNER_HELPERS_IDLE_SEC: { schema: whole(1, 86_400), default: '60' },
   RUNNER_USER_RANGE: { schema: userRange, default: 'all' },
   RUNNER_LEDGER_RETAIN_DAYS: { schema: whole(1, 3_650), default: '7' },
   RUNNER_LOG_LEVEL: { schema: logLevel, default: 'info' },

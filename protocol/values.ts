@@ -13,6 +13,9 @@ export const text = z.string().refine((value) => value.isWellFormed(), 'must be 
 /** A string that can be an argument of execve(2). */
 export const argumentText = text.refine(withoutNul, 'must not contain NUL');
 
+/** The content of a text file. */
+export const fileText = text.refine(withoutNul, 'must not contain NUL');
+
 /** The number that the backend gives a person for ever; uid = gid = 20000 + n. */
 export const userNumber = z.int().min(0).max(userNumberMax);
 

@@ -151,7 +151,7 @@ export class Dispatch {
     let outcome: MutationEnd['outcome'];
     try {
       if (mutation === undefined) this.#admit(step);
-      const result = check(operations[name].result, await this.#handle(name, params, context));
+      const result = this.#checkedResult(name, await this.#handle(name, params, context));
       if (mutation?.begun === false) throw new Error('an effect that is not on record');
       await outputs.sent();
       outcome = { ok: true, result, streams: outputs.ends() };
@@ -175,6 +175,15 @@ export class Dispatch {
       Record<OperationName, (params: unknown, context: HandlerContext) => Promise<unknown>>
     >;
     return handlers[name](params, context);
+  }
+
+  /** A result of a wrong shape is a bug, whatever code its check carries. */
+  #checkedResult(name: OperationName, result: unknown): unknown {
+    try {
+      return check(operations[name].result, result);
+    } catch {
+      throw new Error('a handler gave a result of a wrong shape');
+    }
   }
 
   /** Nothing is done; the line names the operation that was. */
@@ -223,7 +232,7 @@ export class Dispatch {
   }
 
   #understood(error: unknown, row: Operation): Refusal {
-    if (error instanceof Refusal && error.code !== 'bad_request' && errorsOf(row).includes(error.code)) return error;
+    if (error instanceof Refusal && errorsOf(row).includes(error.code)) return error;
     this.#dependencies.log.error(faultOf(error), 'an operation failed in an unforeseen way');
     return new Refusal('internal');
   }

@@ -6,7 +6,6 @@
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { drainLimitMs } from '../protocol/limits.ts';
@@ -16,19 +15,13 @@ import { readConfig } from './config.ts';
 import { Dispatch } from './dispatch.ts';
 import { prepareFolders } from './folders.ts';
 import { openInitChannel } from './init-channel.ts';
-import { Answers } from './ledger/answers.ts';
 import { Ledger } from './ledger/ledger.ts';
-import { Mutations } from './ledger/mutations.ts';
 import { Link } from './link.ts';
 import { listen, prepareSocket } from './listen.ts';
-import { UserLocks } from './locks.ts';
 import { makeLog } from './log.ts';
-import { execHandler } from './operations/exec.ts';
-import { operationStatusHandler } from './operations/operation-status.ts';
 import { ownWrongRights } from './rights.ts';
-import { Runs } from './runs/runs.ts';
-import { Spawner } from './runs/spawner.ts';
 import { Spaces } from './spaces.ts';
+import { makeWork } from './work.ts';
 
 /** EX_CONFIG (sysexits.h): init does not start this again. */
 const configurationStatus = 78;
@@ -67,17 +60,10 @@ const main = async (): Promise<void> => {
   const broken = spaces.removeLeftovers();
   if (broken > 0) log.warn({ broken }, 'half-made spaces of an earlier life could not be removed');
 
-  const locks = new UserLocks();
-  const lock = join(config.stateDir, 'lock');
-  const spawner = new Spawner({ program: nativeProgram, folder: config.spawnerDir, lock }, log);
-  const runs = new Runs(spawner, config.runsMax, log);
-  const answers = new Answers();
-  const mutations = new Mutations(ledger, answers);
+  const parts = { config, native: nativeProgram, spaces, ledger, log };
+  const { spawner, runs, helpers, quota, mutations, handlers } = makeWork(parts);
   const dispatch = new Dispatch({
-    handlers: {
-      exec: execHandler({ config, spaces, locks, runs }),
-      'operation.status': operationStatusHandler({ ledger, answers, mutations }),
-    },
+    handlers,
     mutations,
     audit,
     log,
@@ -93,11 +79,12 @@ const main = async (): Promise<void> => {
     stopping = true;
     log.info({ graceMs }, 'stopping');
     dispatch.drain();
+    quota.stop();
     link?.drain();
     await Promise.race([link?.idle(), delay(graceMs)]);
     runs.stop();
     link?.end();
-    await Promise.race([Promise.all([runs.idle(), dispatch.idle()]), delay(runsLimitMs)]);
+    await Promise.race([Promise.all([runs.idle(), helpers.stop(), dispatch.idle()]), delay(runsLimitMs)]);
     await Promise.race([ledger.close(), delay(ledgerLimitMs)]);
     await Promise.race([spawner.stop(), delay(spawnerLimitMs)]);
     const flushed = await Promise.race([audit.flushed().then(() => true), delay(flushLimitMs, false)]);
@@ -114,6 +101,7 @@ const main = async (): Promise<void> => {
   };
 
   await spawner.start();
+  helpers.start();
   await listen(place, accept);
 
   const drain = (): void => void stop(drainLimitMs, 0);

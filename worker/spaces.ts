@@ -40,12 +40,21 @@ export class Spaces {
    * @throws Refusal `workspace_broken` when something else is there: a sign that isolation failed, for a person to look at
    */
   ensure(user: number): string {
+    const there = this.find(user);
+    if (there !== undefined) return there;
+    const path = this.pathOf(user);
+    this.#make(user, path);
+    return path;
+  }
+
+  /**
+   * Returns the path of the user's space if there is one, and makes none.
+   * @throws Refusal `workspace_broken`, as `ensure`
+   */
+  find(user: number): string | undefined {
     const path = this.pathOf(user);
     const found = statOrUndefined(path);
-    if (found === undefined) {
-      this.#make(user, path);
-      return path;
-    }
+    if (found === undefined) return undefined;
     const uid = uidOf(user);
     const intact = found.isDirectory() && (found.mode & 0o7777) === 0o700 && found.uid === uid && found.gid === uid;
     if (!intact) throw new Refusal('workspace_broken');

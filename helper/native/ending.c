@@ -4,6 +4,10 @@
  * First walks, which spare the user's processes outside the run (a file helper). After WALKS passes or WALKS_US, when
  * a walk finds too much, or when a killer is slow (its user starves it), everything of that user goes in one call
  * that no fork escapes.
+ * A helper is one process, and its user has a run beside it. So it alone is aimed at, with more killers rather than
+ * harder ones, and everything only after HELPER_ALONE_US: its user may trace it, and hold what was killed. While it is
+ * root's it is killed as root's own child; once its user is named, as both, since it drops when it likes: whenever it is
+ * looked at one of the two is true, and the next pass makes up for a look in between.
  */
 #define _GNU_SOURCE
 #include "ending.h"
@@ -22,6 +26,7 @@
 
 #define WALKS 20
 #define WALKS_US 200000
+#define HELPER_ALONE_US 1000000
 #define KILLER_SLOW_US 50000
 #define WALK_AGAIN_US 8000
 #define ALL_AGAIN_US 250000
@@ -95,26 +100,34 @@ static bool reap_until(struct run *run, int64_t deadline_us, bool killers_only)
 	return ending_reap(run);
 }
 
+static enum killer_job job_for(const struct run *run, int pass, int64_t spent_us, bool slow)
+{
+	if (run->plan.helper)
+		return spent_us > HELPER_ALONE_US ? KILLER_ALL : KILLER_CHILDREN;
+	return slow || pass >= WALKS || spent_us > WALKS_US ? KILLER_ALL : KILLER_WALK;
+}
+
 void ending_kill(struct run *run)
 {
 	int64_t start = now_us(), pause = 500;
-	bool all = false, told = false;
+	bool slow = false, told = false;
 
 	for (int pass = 0; !ending_reap(run); pass++) {
-		int64_t spent = now_us() - start;
+		enum killer_job job = job_for(run, pass, now_us() - start, slow);
 
-		if (pass >= WALKS || spent > WALKS_US)
-			all = true;
-		killers_start(&run->killers, all ? KILLER_ALL : KILLER_WALK, run->plan.uid, run->self);
+		if (run->plan.helper)
+			kill_own_children(&run->killers);
+		if (run->plan.uid != 0)
+			killers_start(&run->killers, job, run->plan.uid, run->self);
 		if (reap_until(run, now_us() + KILLER_SLOW_US, true))
 			return;
 		/* What was killed needs a moment to be gone; each exit wakes us. */
 		if (killers_at_work(&run->killers))
-			all = true;
+			slow = true;
 		else if (reap_until(run, now_us() + pause, false))
 			return;
 		/* Each call takes time from those that are exiting. */
-		if (pause < (all ? ALL_AGAIN_US : WALK_AGAIN_US))
+		if (pause < (job == KILLER_ALL ? ALL_AGAIN_US : WALK_AGAIN_US))
 			pause *= 2;
 		if (!told && now_us() - start > (int64_t)END_LIMIT_MS * 1000)
 			told = run_tell_incomplete(run);

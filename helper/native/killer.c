@@ -13,6 +13,7 @@
 #include "wire.h"
 
 static uid_t gateway_uid; /* 0 = this process has nothing to do with the gateway */
+static const struct killers *spared;
 
 static bool ids_are(uid_t real, uid_t effective, uid_t saved)
 {
@@ -72,6 +73,9 @@ static _Noreturn void killer_main(enum killer_job job, uid_t user, pid_t target)
 		if (!walk_beneath(target, kill_one))
 			kill(-1, SIGKILL);
 		break;
+	case KILLER_CHILDREN:
+		walk_children(target, kill_one);
+		break;
 	case KILLER_LEFTOVERS:
 		leftovers_of(user, target, kill_one);
 		break;
@@ -120,6 +124,15 @@ bool killers_took(struct killers *killers, pid_t reaped)
 	return false;
 }
 
+bool killers_have(const struct killers *killers, pid_t pid)
+{
+	for (int i = 0; i < KILLERS_MAX; i++) {
+		if (killers->live[i] == pid)
+			return true;
+	}
+	return false;
+}
+
 bool killers_at_work(const struct killers *killers)
 {
 	for (int i = 0; i < KILLERS_MAX; i++) {
@@ -136,6 +149,17 @@ void killer_also_for(uid_t gateway)
 
 void kill_own(pid_t pid)
 {
-	if (pid > 1)
-		kill(pid, SIGKILL);
+	kill_one(pid);
+}
+
+static void kill_unless_spared(pid_t pid)
+{
+	if (!killers_have(spared, pid))
+		kill_one(pid);
+}
+
+void kill_own_children(const struct killers *killers)
+{
+	spared = killers;
+	walk_children(getpid(), kill_unless_spared);
 }

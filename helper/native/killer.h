@@ -13,6 +13,8 @@
  *            Only when no process can be had for it (a pids limit that this very run fills) does the caller itself
  *            take those ids, for the one call that ends everything of U.
  *            In the same way (K, G, 0), with G the gateway's uid, reaches what runs as the gateway.
+ *            What is root's own needs no killer, and is only ever signalled by the pid of an own child, which can't
+ *            become somebody else's before it is reaped: a helper that has not dropped, and init's children.
  * Rights     In: uid 0 with CAP_SETUID. A killer that is not exactly (K, U, 0) aborts before it signals:
  *            kill(-1) as root would end the machine.
  * Used by    ending.c, run.c, end-uid.c, leftovers.c, spawner.c, init.
@@ -29,6 +31,7 @@
 enum killer_job {
 	KILLER_TERM_GROUP,     /* SIGTERM to the process group `target` */
 	KILLER_WALK,           /* SIGKILL to everything beneath `target`; with too much beneath it, KILLER_ALL */
+	KILLER_CHILDREN,       /* SIGKILL to the children of `target`, and never to anything else of the user's */
 	KILLER_LEFTOVERS,      /* SIGKILL to each of the user's processes beneath `target` that no supervisor looks after */
 	KILLER_LEFTOVERS_HARD, /* as KILLER_ALL, if the user has no others */
 	KILLER_ALL,            /* SIGKILL to every process of the user in one call, atomic against fork */
@@ -43,10 +46,14 @@ struct killers {
 bool killers_start(struct killers *killers, enum killer_job job, uid_t user, pid_t target);
 /* Takes a reaped pid off the list; false when it was no killer. */
 bool killers_took(struct killers *killers, pid_t reaped);
+bool killers_have(const struct killers *killers, pid_t pid);
 bool killers_at_work(const struct killers *killers);
 
-/* For init alone: the gateway's uid counts as a user's from here on; and SIGKILL to root's own child. */
+/* For init alone: the gateway's uid counts as a user's from here on. */
 void killer_also_for(uid_t gateway);
+/* SIGKILL to an own child that has not been reaped, if it is root's. */
 void kill_own(pid_t pid);
+/* The same to each child of this process but its killers. */
+void kill_own_children(const struct killers *killers);
 
 #endif

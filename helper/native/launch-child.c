@@ -104,18 +104,10 @@ static _Noreturn void report(const struct child_setup *setup, uint32_t step, int
 	_exit(127);
 }
 
-_Noreturn void child_main(const struct child_setup *setup)
+/* To the user, and to a folder beneath the user's home. */
+static void become_user(const struct child_setup *setup)
 {
 	const struct plan *plan = setup->plan;
-
-	if (setsid() < 0)
-		report(setup, STEP_SESSION, errno);
-	if (give_way() != 0)
-		report(setup, STEP_OOM_SCORE, errno);
-	if (set_limits(setup) != 0)
-		report(setup, STEP_LIMITS, errno);
-	umask(077);
-
 	uint32_t failed = drop_to(plan->uid, plan->uid);
 
 	if (failed != 0)
@@ -127,6 +119,32 @@ _Noreturn void child_main(const struct child_setup *setup)
 		report(setup, STEP_HOME, errno);
 	if (enter_directory(home, plan->directory) != 0)
 		report(setup, STEP_DIRECTORY, errno);
+}
+
+/* A helper drops by itself, once it is told to whom: no supervisor's real uid, so that it is not taken for one. */
+static void become_root(const struct child_setup *setup)
+{
+	if (setresuid(0, 0, 0) != 0)
+		report(setup, STEP_UID, errno);
+	if (chdir("/") != 0)
+		report(setup, STEP_DIRECTORY, errno);
+}
+
+_Noreturn void child_main(const struct child_setup *setup)
+{
+	const struct plan *plan = setup->plan;
+
+	if (setsid() < 0)
+		report(setup, STEP_SESSION, errno);
+	if (give_way() != 0)
+		report(setup, STEP_OOM_SCORE, errno);
+	if (set_limits(setup) != 0)
+		report(setup, STEP_LIMITS, errno);
+	umask(077);
+	if (plan->helper)
+		become_root(setup);
+	else
+		become_user(setup);
 	if (set_descriptors(setup) != 0)
 		report(setup, STEP_DESCRIPTORS, errno);
 	/* Ignored signals and the mask outlive exec; a tool must find both as a login would leave them. */

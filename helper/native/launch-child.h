@@ -3,7 +3,7 @@
  *
  * Purpose    A straight list in the order of wire.h's steps; each that fails is reported with its errno, and the
  *            tool does not run.
- * Rights     In: the supervisor's. Out: the user's.
+ * Rights     In: the supervisor's. Out: the user's; a helper's are root's with the three capabilities.
  * Used by    launch.c.
  * Fails      by a report on the status pipe and exit status 127.
  */
@@ -17,7 +17,7 @@
 
 struct child_setup {
 	const struct plan *plan;
-	int space;       /* the checked space, O_PATH */
+	int space;       /* the checked space, O_PATH; -1 for a helper */
 	int in, out, err; /* what becomes 0, 1, 2 */
 	int status;
 	bool traced;

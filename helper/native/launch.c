@@ -45,27 +45,59 @@ static int make_output_pipe(uid_t user, int ends[2])
 	return 0;
 }
 
+static int open_null(void)
+{
+	return open("/dev/null", O_RDWR | O_CLOEXEC);
+}
+
+static int make_tool_pipes(uid_t user, struct launch *launch, struct child_setup *setup)
+{
+	int out[2], err[2];
+
+	setup->in = open_null();
+	if (setup->in < 0 || make_output_pipe(user, out) != 0 || make_output_pipe(user, err) != 0)
+		return -1;
+	setup->out = out[1];
+	setup->err = err[1];
+	launch->input = -1;
+	launch->output[0] = out[0];
+	launch->output[1] = err[0];
+	return 0;
+}
+
+/* They stay root's: its user's other processes can't open them by name, and answer in its place. */
+static int make_helper_pipes(struct launch *launch, struct child_setup *setup)
+{
+	int in[2], out[2];
+
+	setup->err = open_null();
+	if (setup->err < 0 || pipe2(in, O_CLOEXEC) != 0 || fcntl(in[1], F_SETFL, O_NONBLOCK) != 0 ||
+	    make_output_pipe(0, out) != 0)
+		return -1;
+	setup->in = in[0];
+	setup->out = out[1];
+	launch->input = in[1];
+	launch->output[0] = out[0];
+	launch->output[1] = -1;
+	return 0;
+}
+
 uint32_t launch_start(const struct plan *plan, struct launch *launch, int *error)
 {
-	struct child_setup setup = {.plan = plan};
-	int out[2], err[2], status[2];
+	struct child_setup setup = {.plan = plan, .space = -1, .traced = plan->max_address != 0};
+	int status[2];
 
-	setup.space = open_space(plan);
-	if (setup.space < 0) {
+	if (!plan->helper && (setup.space = open_space(plan)) < 0) {
 		*error = errno;
 		return STEP_SPACE;
 	}
 	/* On failure the descriptors end with the supervisor. */
-	setup.in = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (setup.in < 0 || make_output_pipe(plan->uid, out) != 0 || make_output_pipe(plan->uid, err) != 0 ||
+	if ((plan->helper ? make_helper_pipes(launch, &setup) : make_tool_pipes(plan->uid, launch, &setup)) != 0 ||
 	    pipe2(status, O_CLOEXEC | O_NONBLOCK) != 0) {
 		*error = errno;
 		return STEP_PIPES;
 	}
-	setup.out = out[1];
-	setup.err = err[1];
 	setup.status = status[1];
-	setup.traced = plan->max_address != 0;
 
 	pid_t pid = fork();
 
@@ -75,13 +107,15 @@ uint32_t launch_start(const struct plan *plan, struct launch *launch, int *error
 		*error = errno;
 		return STEP_FORK;
 	}
-	close(setup.space);
+	if (setup.space >= 0)
+		close(setup.space);
 	close(setup.in);
 	close(setup.out);
 	close(setup.err);
 	close(setup.status);
-	*launch = (struct launch){
-		.leader = pid, .output = {out[0], err[0]}, .status = status[0], .traced = setup.traced};
+	launch->leader = pid;
+	launch->status = status[0];
+	launch->traced = setup.traced;
 	return 0;
 }
 

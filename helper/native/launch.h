@@ -1,9 +1,11 @@
 /*
  * launch.h: from a plan to a running tool.
  *
- * Purpose    Checks the space, makes the pipes, forks, and takes the child through its steps to execve.
+ * Purpose    Checks the space, makes the pipes, forks, and takes the child through its steps to execve. A helper has no
+ *            space yet, and a pipe as standard input.
  * Rights     In: the supervisor's (K, 0, 0) with CAP_CHOWN, CAP_SETGID, CAP_SETUID. Out: the tool has its user's
- *            ids, no capability, no_new_privs, its limits, and the descriptors 0, 1, 2.
+ *            ids, no capability, no_new_privs, its limits, and the descriptors 0, 1, 2. A helper has root's ids instead
+ *            and the three capabilities.
  * Used by    run.c.
  * Fails      with the step and errno; the tool has then not run. Refusals of the space: ENOTDIR no folder or a
  *            link, EPERM wrong owner, EACCES wrong mode.
@@ -24,7 +26,8 @@
 
 struct launch {
 	pid_t leader;
-	int output[2]; /* the reading ends of the tool's stdout and stderr, non-blocking */
+	int input;     /* the writing end of a helper's stdin, non-blocking; -1 = it has none */
+	int output[2]; /* the reading ends of the tool's stdout and stderr, non-blocking; a helper has no stderr: -1 */
 	int status;    /* the child's report, if it fails before exec */
 	bool traced;   /* an address limit is set: wait for the exec stop */
 	bool optioned; /* its first stop was seen */

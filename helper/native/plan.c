@@ -62,18 +62,34 @@ static char **vector(struct strings *rest, uint32_t count, bool (*check)(const c
 	return list;
 }
 
+/* Whom it is for: a user; or, for a helper, nobody yet, without what can only be had together with a user. */
+static bool user_is_sound(const struct plan *plan)
+{
+	if (plan->helper)
+		return plan->uid == 0 && plan->time_limit_ms == 0 && plan->max_address == 0 && plan->grace_ms == 0;
+	return plan->uid >= USER_UID_FIRST && plan->uid <= USER_UID_LAST;
+}
+
 static bool numbers_are_sound(const struct plan *plan, uint32_t args, uint32_t env)
 {
-	return plan->uid >= USER_UID_FIRST && plan->uid <= USER_UID_LAST &&
-	       plan->time_limit_ms <= LIMIT_TIME_MS_MAX && plan->grace_ms <= LIMIT_GRACE_MS_MAX &&
-	       plan->output_cap <= LIMIT_NUMBER_MAX && plan->max_processes <= LIMIT_NUMBER_MAX &&
+	return user_is_sound(plan) && plan->time_limit_ms <= LIMIT_TIME_MS_MAX &&
+	       plan->grace_ms <= LIMIT_GRACE_MS_MAX && plan->output_cap <= LIMIT_NUMBER_MAX && plan->max_processes <= LIMIT_NUMBER_MAX &&
 	       plan->max_file_size <= LIMIT_NUMBER_MAX && plan->max_address <= LIMIT_NUMBER_MAX &&
 	       args >= 1 && args <= LIMIT_ARGS_MAX && env <= LIMIT_ENV_MAX;
 }
 
-int plan_parse(uint8_t *body, size_t length, struct plan *plan)
+static bool paths_are_sound(const struct plan *plan)
 {
-	struct plan read = {0};
+	if (plan->program[0] != '/')
+		return false;
+	if (plan->helper)
+		return plan->space[0] == 0 && plan->directory[0] == 0;
+	return plan->space[0] == '/' && plan->directory[0] != '/';
+}
+
+int plan_parse(uint8_t *body, size_t length, bool helper, struct plan *plan)
+{
+	struct plan read = {.helper = helper};
 
 	if (length < RUN_FIXED || length > PLAN_MAX || get_u32(body) != WIRE_VERSION)
 		return EPROTO;
@@ -95,7 +111,7 @@ int plan_parse(uint8_t *body, size_t length, struct plan *plan)
 	read.program = next(&rest);
 	read.space = read.program == NULL ? NULL : next(&rest);
 	read.directory = read.space == NULL ? NULL : next(&rest);
-	if (read.directory == NULL || read.program[0] != '/' || read.space[0] != '/' || read.directory[0] == '/')
+	if (read.directory == NULL || !paths_are_sound(&read))
 		return EPROTO;
 
 	read.args = vector(&rest, args, NULL);

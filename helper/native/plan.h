@@ -1,8 +1,8 @@
 /*
  * plan.h: the launch plan, checked.
  *
- * Purpose    Turns the body of MSG_RUN into a plan, or refuses it. This is the parser on the trust boundary:
- *            pure, no system call but memory, fuzzed by test/fuzz/plan-fuzz.c.
+ * Purpose    Turns the body of MSG_RUN or MSG_HELPER into a plan, or refuses it. This is the parser on the trust
+ *            boundary: pure, no system call but memory, fuzzed by test/fuzz/plan-fuzz.c.
  * Rights     None.
  * Used by    supervisor.c.
  * Fails      with EPROTO for anything that is not exactly a plan, ENOMEM without memory. Nothing is half set.
@@ -10,12 +10,14 @@
 #ifndef PLAN_H
 #define PLAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct plan {
-	uid_t uid;
+	bool helper; /* starts undropped */
+	uid_t uid;   /* 0 = a helper whose user has not been named yet */
 	uint64_t time_limit_ms; /* 0 = none */
 	uint64_t output_cap;    /* bytes, each stream */
 	uint64_t max_processes; /* the three limits: 0 = not set */
@@ -30,7 +32,7 @@ struct plan {
 };
 
 /* The body must outlive the plan. */
-int plan_parse(uint8_t *body, size_t length, struct plan *plan);
+int plan_parse(uint8_t *body, size_t length, bool helper, struct plan *plan);
 void plan_free(struct plan *plan);
 
 #endif

@@ -16,9 +16,10 @@
 
 #define DROP_MAX 1048576
 
-void relay_open(struct relay *relay, int connection, const int pipes[2], uint64_t cap)
+void relay_open(struct relay *relay, int connection, const int pipes[2], uint64_t cap, int64_t linger_us)
 {
 	relay->connection = connection;
+	relay->linger_us = linger_us;
 	relay->null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	for (int i = 0; i < 2; i++) {
 		relay->stream[i].pipe = pipes[i];
@@ -84,7 +85,12 @@ void relay_read(struct relay *relay, struct stream *stream)
 	stream->have += (size_t)n;
 	stream->cap_left -= (uint64_t)n;
 	if (relay->linger_until == 0)
-		relay->linger_until = now_us() + RELAY_LINGER_US;
+		relay->linger_until = now_us() + relay->linger_us;
+}
+
+void relay_taken(struct relay *relay, size_t bytes)
+{
+	relay->taken += (uint32_t)bytes;
 }
 
 void relay_control(struct relay *relay, uint32_t kind, const uint8_t body[EXIT_BODY])
@@ -95,7 +101,7 @@ void relay_control(struct relay *relay, uint32_t kind, const uint8_t body[EXIT_B
 	relay->control_length = sizeof relay->control;
 }
 
-/* Takes all there is into one write: output first, the control message last. */
+/* Takes all there is into one write: output first, then what was taken, the control message last. */
 static void gather(struct relay *relay)
 {
 	for (int i = 0; i < 2; i++) {
@@ -107,6 +113,14 @@ static void gather(struct relay *relay)
 		put_u32(stream->frame + 4, (uint32_t)stream->have);
 		relay->unsent[relay->unsent_count++] =
 			(struct iovec){.iov_base = stream->frame, .iov_len = MSG_HEADER + stream->have};
+	}
+	if (relay->taken > 0) {
+		put_u32(relay->taken_frame, MSG_STDIN_TAKEN);
+		put_u32(relay->taken_frame + 4, 4);
+		put_u32(relay->taken_frame + MSG_HEADER, relay->taken);
+		relay->taken = 0;
+		relay->unsent[relay->unsent_count++] =
+			(struct iovec){.iov_base = relay->taken_frame, .iov_len = sizeof relay->taken_frame};
 	}
 	if (relay->control_length > 0)
 		relay->unsent[relay->unsent_count++] =
@@ -141,6 +155,7 @@ static void took(struct relay *relay, size_t n)
 static bool ready(const struct relay *relay)
 {
 	return relay->stream[0].have >= RELAY_MAX / 2 || relay->stream[1].have >= RELAY_MAX / 2 ||
+	       relay->taken >= STDIN_WINDOW / 2 ||
 	       (relay->linger_until != 0 && now_us() >= relay->linger_until);
 }
 

@@ -19,10 +19,6 @@
 
 #include "wire.h"
 
-/* Output that does not fill half a frame waits this long for more, and for the tool's exit: each write wakes the
- * worker, and a wake-up costs more than a short tool. */
-#define RELAY_LINGER_US 1000
-
 struct stream {
 	int pipe; /* -1 after its end of file */
 	uint32_t kind;
@@ -38,18 +34,25 @@ struct relay {
 	int null;    /* where dropped output goes, without being copied */
 	bool closed; /* nobody listens */
 	bool settled; /* the run is over: read only the rest */
+	int64_t linger_us;
 	int64_t linger_until; /* 0 = nothing waits */
 	struct stream stream[2];
+	uint32_t taken; /* bytes of input that the worker has not been told of */
+	uint8_t taken_frame[MSG_HEADER + 4];
 	size_t control_length;
 	uint8_t control[MSG_HEADER + EXIT_BODY];
 	int unsent_count;
-	struct iovec unsent[3];
+	struct iovec unsent[4];
 };
 
-void relay_open(struct relay *relay, int connection, const int pipes[2], uint64_t cap);
+/* A pipe of -1 is a stream that there isn't. Output that does not fill half a frame waits for more, and for the tool's
+ * exit, for as long as it may linger. */
+void relay_open(struct relay *relay, int connection, const int pipes[2], uint64_t cap, int64_t linger_us);
 /* Whether a stream's pipe should be polled. */
 bool relay_wants(const struct relay *relay, const struct stream *stream);
 void relay_read(struct relay *relay, struct stream *stream);
+/* So many more bytes of input were taken. The worker is told once it matters, or with what it is told anyway. */
+void relay_taken(struct relay *relay, size_t bytes);
 /* A last message, sent after all output before it. There is one at a time. */
 void relay_control(struct relay *relay, uint32_t kind, const uint8_t body[EXIT_BODY]);
 /* Sends what is ready, or all there is with `now`. */

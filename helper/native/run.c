@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,57 +18,38 @@
 
 /* Whoever has lost its worker ends sooner than the worker would have allowed. */
 #define LOST_GRACE_MS 1000
+/* Each write wakes the worker, and a wake-up costs more than a short tool. A helper's answer is waited for. */
+#define TOOL_LINGER_US 1000
 /* A worker that takes nothing for so long after the run's end is not waited for. */
 #define DELIVER_LIMIT_US 30000000
 
 static struct run run;
 
-static void end_because(uint32_t reason)
+void run_end_because(struct run *ending, uint32_t reason)
 {
-	if (run.reason == 0)
-		run.reason = reason;
+	if (ending->reason == 0)
+		ending->reason = reason;
 }
 
-/* The connection's end, or something that is not MSG_STOP: nobody is there to be told. */
-static void lost(void)
+void run_lost(struct run *lost)
 {
-	run.listened = false;
-	relay_close(&run.relay);
-	end_because(END_STOPPED);
-}
-
-static void read_request(void)
-{
-	ssize_t n = recv(run.relay.connection, run.request + run.request_have, sizeof run.request - run.request_have, 0);
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0) {
-		lost();
-		return;
-	}
-	run.request_have += (size_t)n;
-	if (run.request_have < MSG_HEADER)
-		return;
-	if (get_u32(run.request) != MSG_STOP || get_u32(run.request + 4) != 0 || run.reason == END_STOPPED) {
-		lost();
-		return;
-	}
-	run.request_have = 0;
-	end_because(END_STOPPED);
+	lost->listened = false;
+	relay_close(&lost->relay);
+	run_end_because(lost, END_STOPPED);
 }
 
 /* Waits for whatever comes next, and deals with it. `deadline` 0 = none. */
 static void turn(int64_t deadline)
 {
 	struct relay *relay = &run.relay;
-	struct pollfd waits[5] = {
+	struct pollfd waits[6] = {
 		{.fd = run.children, .events = POLLIN},
 		{.fd = run.listened ? relay->connection : -1,
 		 .events = (short)(POLLIN | (relay_sending(relay) ? POLLOUT : 0))},
 		{.fd = relay_wants(relay, &relay->stream[0]) ? relay->stream[0].pipe : -1, .events = POLLIN},
 		{.fd = relay_wants(relay, &relay->stream[1]) ? relay->stream[1].pipe : -1, .events = POLLIN},
 		{.fd = run.life, .events = POLLIN},
+		{.fd = input_waits(&run.input) ? run.input.pipe : -1, .events = POLLOUT},
 	};
 
 	if (!relay_sending(relay) && relay->linger_until != 0 && (deadline == 0 || relay->linger_until < deadline))
@@ -77,16 +57,18 @@ static void turn(int64_t deadline)
 
 	struct timespec left = time_left(deadline);
 
-	if (ppoll(waits, 5, deadline != 0 ? &left : NULL, NULL) < 0)
+	if (ppoll(waits, 6, deadline != 0 ? &left : NULL, NULL) < 0)
 		return;
 	if (waits[0].revents != 0)
 		signals_drain(run.children);
 	if (waits[4].revents != 0) {
 		run.life = -1;
-		end_because(END_SPAWNER_LOST);
+		run_end_because(&run, END_SPAWNER_LOST);
 	}
 	if (waits[1].revents & ~POLLOUT)
-		read_request();
+		request_read(&run);
+	if (waits[5].revents != 0)
+		relay_taken(relay, input_write(&run.input));
 	for (int i = 0; i < 2; i++) {
 		if (waits[2 + i].revents != 0)
 			relay_read(relay, &relay->stream[i]);
@@ -106,11 +88,11 @@ static bool run_until_end(void)
 		bool none_left = ending_reap(&run);
 
 		if (run.leader_gone)
-			end_because(END_EXITED);
+			run_end_because(&run, END_EXITED);
 		if (none_left)
 			return true;
 		if (deadline != 0 && now_us() >= deadline)
-			end_because(END_TIMEOUT);
+			run_end_because(&run, END_TIMEOUT);
 	}
 	return false;
 }
@@ -215,7 +197,8 @@ _Noreturn void run_serve(int connection, int life, struct plan plan)
 		message_finish(connection);
 		_exit(0);
 	}
-	relay_open(&run.relay, connection, run.launch.output, run.plan.output_cap);
+	run.input.pipe = run.launch.input;
+	relay_open(&run.relay, connection, run.launch.output, run.plan.output_cap, run.plan.helper ? 0 : TOOL_LINGER_US);
 
 	if (!run_until_end()) {
 		if (!run.leader_gone)
@@ -229,7 +212,8 @@ _Noreturn void run_serve(int connection, int life, struct plan plan)
 		message_send_failed(connection, failed, error);
 	} else {
 		relay_settle(&run.relay);
-		tmpfiles_remove(run.plan.uid);
+		if (!run.plan.helper) /* its user may have a run that needs them */
+			tmpfiles_remove(run.plan.uid);
 		deliver();
 	}
 	message_finish(connection);

@@ -3,8 +3,9 @@
  *
  * Purpose    Starts the tool, relays its output, keeps the time limit, watches the connection and the spawner's life,
  *            ends all that the tool started, and says how it went.
+ *            A helper is a run that starts undropped, reads what the worker writes to it, and whose user has runs beside it.
  * Rights     The supervisor's: (K, 0, 0) with the three capabilities.
- * Used by    supervisor.c.
+ * Used by    supervisor.c; request.c and ending.c, for what they hold of it.
  * Fails      by MSG_FAILED when the tool has not run. Once it has, MSG_EXIT is sent only when nothing is left.
  */
 #ifndef RUN_H
@@ -14,10 +15,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "input.h"
 #include "killer.h"
 #include "launch.h"
 #include "plan.h"
 #include "relay.h"
+#include "request.h"
 
 struct run {
 	struct plan plan;
@@ -37,11 +40,15 @@ struct run {
 	uint64_t cpu_us;
 	uint64_t max_resident;
 
-	size_t request_have; /* of the worker's next message */
-	uint8_t request[8];
+	struct request request;
+	struct input input;
 };
 
 _Noreturn void run_serve(int connection, int life, struct plan plan);
+/* The first reason counts. */
+void run_end_because(struct run *run, uint32_t reason);
+/* The connection's end, or something that is not allowed there: nobody is there to be told. */
+void run_lost(struct run *run);
 /* False when the worker takes nothing just now: to be tried again. */
 bool run_tell_incomplete(struct run *run);
 

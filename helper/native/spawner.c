@@ -23,7 +23,7 @@
 #include "supervisor.h"
 #include "wire.h"
 
-#define SUPERVISORS_MAX 1024
+#define SUPERVISORS_MAX 2048
 #define REAP_MAX 1024
 #define ORPHANS_AGAIN_MS 10
 #define ORPHANS_HARD_US 200000
@@ -37,15 +37,24 @@ static struct {
 
 static struct killers killers;
 
-static bool took_supervisor(pid_t reaped)
+/* Where it is in the list, or -1. */
+static int supervisor_at(pid_t pid)
 {
 	for (int i = 0; i < supervisors.count; i++) {
-		if (supervisors.pid[i] == reaped) {
-			supervisors.pid[i] = supervisors.pid[--supervisors.count];
-			return true;
-		}
+		if (supervisors.pid[i] == pid)
+			return i;
 	}
-	return false;
+	return -1;
+}
+
+static bool took_supervisor(pid_t reaped)
+{
+	int at = supervisor_at(reaped);
+
+	if (at < 0)
+		return false;
+	supervisors.pid[at] = supervisors.pid[--supervisors.count];
+	return true;
 }
 
 /* The socket's folder keeps all but root out; this keeps all but the worker itself out. Its pid can't be somebody
@@ -110,16 +119,16 @@ static void accept_one(void)
 	close(connection);
 }
 
-struct others {
-	pid_t self;
-	int count;
-};
-
-static bool count_child(const struct process *process, void *context)
+/* What is neither a supervisor nor a killer and still root's has not dropped yet: it goes as root's own child. */
+static bool end_orphan(const struct process *process, void *context)
 {
-	struct others *others = context;
+	int *orphans = context;
 
-	others->count += process->parent == others->self;
+	if (process->parent != getpid() || supervisor_at(process->pid) >= 0)
+		return true;
+	*orphans += 1;
+	if (process->effective == 0 && !killers_have(&killers, process->pid))
+		kill_own(process->pid);
 	return true;
 }
 
@@ -163,18 +172,18 @@ static bool lifeline_ended(void)
 	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
-/* A supervisor that was killed leaves its run to the spawner, the next subreaper; also a launch that has not dropped
- * yet, and will be the user's only in a moment. True while children are left that are no supervisors. */
+/* A supervisor that was killed leaves its run to the spawner, the next subreaper. True while children are left that are
+ * no supervisors. */
 static bool end_orphans(int64_t *since_us)
 {
-	struct others others = {.self = getpid()};
+	int orphans = 0;
 
 	if (*since_us == 0)
 		*since_us = now_us();
 
 	bool left = leftovers_end(&killers, getpid(), now_us() - *since_us > ORPHANS_HARD_US);
 
-	if (processes_each(count_child, &others) != 0 || others.count > supervisors.count || left)
+	if (processes_each(end_orphan, &orphans) != 0 || orphans > 0 || left)
 		return true;
 	*since_us = 0;
 	return false;

@@ -71,7 +71,8 @@ _Noreturn void supervisor_main(int connection, int life)
 		refuse(connection, STEP_PLAN, error);
 
 	uint32_t kind = get_u32(header), length = get_u32(header + 4);
-	bool sound = (kind == MSG_RUN && length >= RUN_FIXED && length <= PLAN_MAX) || (kind == MSG_END && length == 4);
+	bool starts = kind == MSG_RUN || kind == MSG_HELPER;
+	bool sound = (starts && length >= RUN_FIXED && length <= PLAN_MAX) || (kind == MSG_END && length == 4);
 
 	if (!sound)
 		refuse(connection, STEP_PLAN, EPROTO);
@@ -88,7 +89,7 @@ _Noreturn void supervisor_main(int connection, int life)
 
 	if (kind == MSG_END)
 		serve_end(connection, life, body);
-	error = plan_parse(body, length, &plan);
+	error = plan_parse(body, length, kind == MSG_HELPER, &plan);
 	if (error != 0)
 		refuse(connection, STEP_PLAN, error);
 	run_serve(connection, life, plan);

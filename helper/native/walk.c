@@ -90,7 +90,7 @@ static void look_at(pid_t pid)
 	closedir(task);
 }
 
-bool walk_beneath(pid_t top, void (*visit)(pid_t))
+void walk_children(pid_t top, void (*visit)(pid_t))
 {
 	walk.visit = visit;
 	walk.self = getpid();
@@ -98,6 +98,11 @@ bool walk_beneath(pid_t top, void (*visit)(pid_t))
 	walk.visits = 0;
 	walk.count = 0;
 	look_at(top);
+}
+
+bool walk_beneath(pid_t top, void (*visit)(pid_t))
+{
+	walk_children(top, visit);
 	while (walk.count > 0 && !is_over())
 		look_at(walk.places[--walk.count]);
 	return !is_over();

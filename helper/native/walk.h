@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* Only the direct children. */
+void walk_children(pid_t top, void (*visit)(pid_t));
 /* False when there was more to see than one walk is good for: it is then not complete. */
 bool walk_beneath(pid_t top, void (*visit)(pid_t));
 

@@ -17,8 +17,9 @@
  *        4    4  length of the body in bytes
  *        8    …  body
  *
- * WORKER → SPAWNER. The first message is MSG_RUN or MSG_END. After MSG_RUN the worker may send
- * MSG_STOP, once. Anything else ends the run and the connection.
+ * WORKER → SPAWNER. The first message is MSG_RUN, MSG_HELPER or MSG_END. After the first two the worker may send
+ * MSG_STOP, once and last; after MSG_HELPER also MSG_USER, once, and MSG_STDIN. Anything else ends the run and the
+ * connection.
  *
  * MSG_RUN body (the launch plan), RUN_FIXED bytes and then strings:
  *
@@ -39,6 +40,18 @@
  *                program (absolute), space (absolute), directory (relative to home; empty = home),
  *                the arguments, the environment entries (KEY=VALUE)
  *
+ * MSG_HELPER body: as MSG_RUN's, and in it 0: uid, time limit, RLIMIT_AS, grace; empty: space, directory. The program
+ *                starts as root with the service's capabilities, in the folder /, with a pipe as standard input and
+ *                /dev/null as standard error. What it becomes is up to it; nothing that a user wrote may reach it
+ *                before it has dropped.
+ *
+ * MSG_USER body: 4 bytes, the uid that a helper is about to drop to. Said before the helper learns it: from here
+ *                on its end is sought among that user's processes as well as among root's.
+ *
+ * MSG_STDIN body: 0..RELAY_MAX bytes for the standard input; none = its end, and no MSG_STDIN may follow. The worker
+ *                has at most STDIN_WINDOW bytes on their way that MSG_STDIN_TAKEN has not told of, so that a
+ *                program that does not read never keeps MSG_STOP from being read.
+ *
  * MSG_END body: 4 bytes, a uid. Ends every process of that uid, whoever its parent is.
  *
  * MSG_STOP body: empty. Ends the run; MSG_EXIT still follows.
@@ -58,6 +71,8 @@
  *       24    8  CPU time of the run, user and system, µs
  *       32    8  time from the tool's start to the end of the whole run, µs
  *   MSG_ENDED       empty: no process of that uid is left. Last message, answers MSG_END.
+ *   MSG_STDIN_TAKEN 4 bytes, how many bytes of standard input were written to the program's pipe, or thrown away
+ *                   since it has closed that, beyond those told before
  *
  * The spawner's side ends a connection by shutting down its sending half and reading to the end
  * (bounded): closing a Unix socket with unread input would throw away MSG_EXIT. The worker's end of
@@ -71,18 +86,23 @@
 #define MSG_RUN 1
 #define MSG_STOP 2
 #define MSG_END 3
+#define MSG_HELPER 4
+#define MSG_USER 5
+#define MSG_STDIN 6
 #define MSG_STDOUT 16
 #define MSG_STDERR 17
 #define MSG_FAILED 18
 #define MSG_INCOMPLETE 19
 #define MSG_EXIT 20
 #define MSG_ENDED 21
+#define MSG_STDIN_TAKEN 22
 
 #define MSG_HEADER 8
 #define RUN_FIXED 64
 #define EXIT_BODY 40
 #define PLAN_MAX 4194304
 #define RELAY_MAX 65536
+#define STDIN_WINDOW 131072
 
 #define LIMIT_ARGS_MAX 65536
 #define LIMIT_ENV_MAX 256

@@ -35,6 +35,34 @@ export const failedRows = {
     blame: 'operator',
     text: "The user's space is not as this service made it; it is left alone for a person to look at.",
   },
+  file_failed: {
+    status: 500,
+    retry: 'change',
+    effect: 'incomplete',
+    blame: 'tenant',
+    text: 'What is there did not let this be done as the user; of a folder to delete, a part may be gone.',
+  },
+  write_failed: {
+    status: 500,
+    retry: 'later',
+    effect: 'none',
+    blame: 'tenant',
+    text: 'The file could not be written; what was there is still as it was.',
+  },
+  reset_failed: {
+    status: 500,
+    retry: 'later',
+    effect: 'incomplete',
+    blame: 'tenant',
+    text: 'The workspace could not be reset to the end; the next reset goes on from there.',
+  },
+  usage_failed: {
+    status: 500,
+    retry: 'later',
+    effect: 'none',
+    blame: 'tenant',
+    text: 'What the user’s space holds could not be counted, so nobody can say that it is below its limit.',
+  },
   internal: {
     status: 500,
     retry: 'ask',
@@ -76,5 +104,12 @@ export const failedRows = {
     effect: 'none',
     blame: 'service',
     text: 'The service is stopping; nothing was done.',
+  },
+  disk_quota: {
+    status: 507,
+    retry: 'change',
+    effect: 'none',
+    blame: 'tenant',
+    text: 'The user’s space is full: delete something first.',
   },
 } as const satisfies Record<string, ErrorRow>;

@@ -33,6 +33,20 @@ export const refusedRows = {
     blame: 'caller',
     text: 'What the path names is of the wrong kind for this operation.',
   },
+  symlink: {
+    status: 400,
+    retry: 'change',
+    effect: 'none',
+    blame: 'caller',
+    text: 'The path names a symbolic link; links are not followed.',
+  },
+  is_directory: {
+    status: 400,
+    retry: 'change',
+    effect: 'none',
+    blame: 'caller',
+    text: 'The path names a folder.',
+  },
   unauthenticated: {
     status: 401,
     retry: 'change',

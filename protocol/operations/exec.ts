@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { usageTimeoutMs } from '../limits.ts';
 import type { Operation } from '../operation.ts';
 import { agentId, answeredWith, argumentList, environment, relativePath, text, userNumber } from '../values.ts';
 
@@ -40,6 +41,8 @@ export const exec = {
   errors: [
     'tool_not_allowed',
     'workspace_broken',
+    'disk_quota',
+    'usage_failed',
     'busy',
     'outside_workspace',
     'not_found',
@@ -50,5 +53,6 @@ export const exec = {
     'uncertain',
     'worker_unavailable',
   ],
-  timeLimitMs: (limits) => limits.execMs,
+  // What the space holds may have to be counted first.
+  timeLimitMs: (limits) => usageTimeoutMs + limits.execMs,
 } as const satisfies Operation;

@@ -1,10 +1,25 @@
 import type { z } from 'zod';
 import type { Operation } from '../operation.ts';
 import { exec } from './exec.ts';
+import { filesDelete } from './files-delete.ts';
+import { filesList } from './files-list.ts';
+import { filesRead } from './files-read.ts';
+import { filesWrite } from './files-write.ts';
 import { operationStatus } from './operation-status.ts';
+import { usage } from './usage.ts';
+import { workspaceReset } from './workspace-reset.ts';
 
 /** The operation table: everything that can be asked of the worker. Routes, dispatch and docs come from it. */
-export const operations = { exec, 'operation.status': operationStatus } as const satisfies Record<string, Operation>;
+export const operations = {
+  exec,
+  'files.list': filesList,
+  'files.read': filesRead,
+  'files.write': filesWrite,
+  'files.delete': filesDelete,
+  usage,
+  'workspace.reset': workspaceReset,
+  'operation.status': operationStatus,
+} as const satisfies Record<string, Operation>;
 
 /** The name of one row; `area.verb` where an area has several. */
 export type OperationName = keyof typeof operations;

@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { fileOperations } from './files.ts';
 import { buildFloor } from './floor.ts';
 import { layers } from './layers.ts';
 import { ledgerCosts } from './ledger.ts';
@@ -15,6 +16,7 @@ import { type Effort, execOf, gitStatus, oneCaller, repositoryScript, sixteenCal
 import { processorProfile } from './processor-profile.ts';
 import { Product } from './product.ts';
 import { type Row, tableOf } from './table.ts';
+import { costOfQuota, usageOfMany } from './usage.ts';
 
 const { values } = parseArgs({
   options: { quick: { type: 'boolean' }, json: { type: 'boolean' }, profile: { type: 'boolean' } },
@@ -49,6 +51,9 @@ const measureAll = async (): Promise<Row[]> => {
     if (made.status !== 0) throw new Error(`no repository to compare with: ${made.stderr}`);
     await add('git status', gitStatus(product, http, effort, join(product.folder, 'project')));
     await add('ledger', ledgerCosts(product.folder, effort.many));
+    await add('files', fileOperations(product, http, effort));
+    await add('usage', usageOfMany(http, effort.turns));
+    await add('quota', costOfQuota(product, http, effort));
     await add('large output', largeOutput(product, http, effort.turns));
     await add(`${effort.execs} execs`, manyExecs(product, http, effort.execs));
     return rows;

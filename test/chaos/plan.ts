@@ -1,5 +1,5 @@
 import { Random } from '../unit/protocol/support/random.ts';
-import { type Strike, strikes } from './points.ts';
+import { type Strike, strikerOf, strikes } from './points.ts';
 import { rows } from './rows/index.ts';
 import type { ChaosRow } from './rows/row.ts';
 
@@ -40,7 +40,11 @@ export const planRound = (seed: number, round: number): RoundPlan => {
     ...strike,
     seed,
     round,
-    row: random.pick(rows.filter(({ holds }) => holds || strike.point !== 'begun')),
+    row: random.pick(
+      rows.filter(
+        ({ holds, strikers }) => strikers.includes(strikerOf(strike.point)) && (holds || strike.point !== 'begun'),
+      ),
+    ),
     canary,
     key: keyed ? `key.${canary}` : undefined,
     callers: keyed && random.below(3) === 0 ? 2 + random.below(3) : 1,

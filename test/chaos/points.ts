@@ -12,7 +12,7 @@ export type Fault =
   | 'kill-all';
 
 /** Who strikes: the process itself at an exact place of its code, strace(1) at a system call, or the harness. */
-type Striker = 'gateway' | 'worker' | 'strace' | 'harness';
+export type Striker = 'gateway' | 'worker' | 'strace' | 'harness';
 
 interface PointRow {
   readonly by: Striker;

@@ -78,9 +78,9 @@ const strikeWhile = async (
 
 /** Carries a round out and gathers what is known afterwards. */
 export const runRound = async (service: ChaosService, plan: RoundPlan): Promise<FinishedRound> => {
-  const { row, key, round, canary, callers, callersAgain, point } = plan;
+  const { row, key, canary, callers, callersAgain, point } = plan;
   await service.expect(plan);
-  const user = service.userOf(round);
+  const user = service.userOf(plan);
   const place = { user, home: service.homeOf(user), canary };
   const body = row.body(place, point === 'begun');
   const headers = { 'chaos-canary': canary, ...(key === undefined ? {} : { 'idempotency-key': key }) };
@@ -90,6 +90,11 @@ export const runRound = async (service: ChaosService, plan: RoundPlan): Promise<
   };
 
   const caller = new Caller(service.now.port);
+  const before = row.prepare?.(place);
+  if (before !== undefined) {
+    const made = await caller.persist(before.route, before.body, {});
+    if (made.came !== 'answer' || made.status !== 200) throw new Error(`not prepared: ${JSON.stringify(made)}`);
+  }
   const send = (): Promise<Heard[]> =>
     Promise.all(
       Array.from({ length: callers }, () =>

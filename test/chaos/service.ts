@@ -6,6 +6,7 @@ import { root, Service } from '../support/service.ts';
 import { homeOf } from '../support/user.ts';
 import { eventually } from '../support/wait.ts';
 import { Control } from './control.ts';
+import type { RoundPlan } from './plan.ts';
 import type { Fault, Strike } from './points.ts';
 import { strikerOf } from './points.ts';
 
@@ -30,6 +31,7 @@ const askAgainMs = 25;
 const startMaxMs = 30_000;
 const usersEach = 100;
 /** Another harness at the same time has other users: a service ends what it finds of its users at its start. */
+const firstUserOfItsOwn = 900_000;
 const firstUser = 400_000 + 1_000 * (process.pid % 500);
 
 /** What dies by a fault at a point. */
@@ -88,7 +90,8 @@ export class ChaosService {
     return this.#service;
   }
 
-  userOf(round: number): number {
+  userOf({ round, row }: RoundPlan): number {
+    if (row.userOfItsOwn) return firstUserOfItsOwn + (round % 50_000);
     return firstUser + this.#index * usersEach + (round % usersEach);
   }
 
@@ -179,6 +182,8 @@ export class ChaosService {
         NODE_COMPILE_CACHE: join(this.#folder, 'cache'),
         RUNNER_TOOLS: 'sh=/bin/sh',
         RUNNER_EXEC_TIMEOUT_SEC: '20',
+        // A round is over when no process of its user is left.
+        RUNNER_HELPERS_IDLE_SEC: '1',
       },
     });
     await this.#service.healthy(startMaxMs);

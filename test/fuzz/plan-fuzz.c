@@ -41,7 +41,7 @@ static size_t add(uint8_t *body, size_t at, const char *text)
 	return at + strlen(text) + 1;
 }
 
-static size_t good_plan(uint8_t *body)
+static size_t good_plan(uint8_t *body, bool helper)
 {
 	static const char *const words[] = {"", "a", "repos/x", "--flag", "\xc3\xa9", "PATH=/bin", "_=", "A1=b=c"};
 	uint32_t args = (uint32_t)below(6) + 1, env = (uint32_t)below(4);
@@ -49,17 +49,19 @@ static size_t good_plan(uint8_t *body)
 
 	memset(body, 0, RUN_FIXED);
 	at = add(body, at, "/bin/true");
-	at = add(body, at, "/work/u20000");
-	at = add(body, at, words[below(3)]);
+	at = add(body, at, helper ? "" : "/work/u20000");
+	at = add(body, at, helper ? "" : words[below(3)]);
 	for (uint32_t i = 0; i < args; i++)
 		at = add(body, at, words[below(8)]);
 	for (uint32_t i = 0; i < env; i++)
 		at = add(body, at, words[5 + below(3)]);
 	put_u32(body, WIRE_VERSION);
-	put_u32(body + 4, USER_UID_FIRST + (uint32_t)below(USER_UID_LAST - USER_UID_FIRST + 1));
-	put_u64(body + 8, below(LIMIT_TIME_MS_MAX));
 	put_u64(body + 16, below(1 << 20));
-	put_u32(body + 48, (uint32_t)below(LIMIT_GRACE_MS_MAX));
+	if (!helper) {
+		put_u32(body + 4, USER_UID_FIRST + (uint32_t)below(USER_UID_LAST - USER_UID_FIRST + 1));
+		put_u64(body + 8, below(LIMIT_TIME_MS_MAX));
+		put_u32(body + 48, (uint32_t)below(LIMIT_GRACE_MS_MAX));
+	}
 	put_u32(body + 52, args);
 	put_u32(body + 56, env);
 	put_u32(body + 60, (uint32_t)(at - RUN_FIXED));
@@ -109,6 +111,15 @@ static bool inside(const char *text, const uint8_t *body, size_t length)
 	return (const uint8_t *)text >= body + RUN_FIXED && (const uint8_t *)text + strlen(text) < body + length;
 }
 
+/* A helper's plan names no user, and nothing that belongs to one. */
+static bool is_for_whom_it_should(const struct plan *plan)
+{
+	if (plan->helper)
+		return plan->uid == 0 && plan->time_limit_ms == 0 && plan->max_address == 0 && plan->grace_ms == 0 &&
+		       plan->space[0] == 0 && plan->directory[0] == 0;
+	return plan->uid >= USER_UID_FIRST && plan->uid <= USER_UID_LAST && plan->space[0] == '/';
+}
+
 static bool keeps_the_rules(const struct plan *plan, const uint8_t *body, size_t length)
 {
 	size_t args = 0, env = 0;
@@ -121,12 +132,12 @@ static bool keeps_the_rules(const struct plan *plan, const uint8_t *body, size_t
 		if (!inside(plan->env[env], body, length) || strchr(plan->env[env], '=') == NULL || plan->env[env][0] == '=')
 			return false;
 	}
-	return plan->uid >= USER_UID_FIRST && plan->uid <= USER_UID_LAST && plan->time_limit_ms <= LIMIT_TIME_MS_MAX &&
+	return is_for_whom_it_should(plan) && plan->time_limit_ms <= LIMIT_TIME_MS_MAX &&
 	       plan->grace_ms <= LIMIT_GRACE_MS_MAX && plan->output_cap <= LIMIT_NUMBER_MAX &&
 	       plan->max_processes <= LIMIT_NUMBER_MAX && plan->max_file_size <= LIMIT_NUMBER_MAX &&
 	       plan->max_address <= LIMIT_NUMBER_MAX && args == get_u32(body + 52) && env == get_u32(body + 56) &&
 	       args >= 1 && inside(plan->program, body, length) && inside(plan->space, body, length) &&
-	       inside(plan->directory, body, length) && plan->program[0] == '/' && plan->space[0] == '/' &&
+	       inside(plan->directory, body, length) && plan->program[0] == '/' &&
 	       plan->directory[0] != '/';
 }
 
@@ -138,7 +149,8 @@ int main(int argc, char **argv)
 	state = argc > 2 ? (uint64_t)atoll(argv[2]) : 20000;
 	state = state * 0x9e3779b97f4a7c15 | 1;
 	for (long i = 0; i < iterations; i++) {
-		size_t length = good_plan(draft);
+		bool helper = below(2) == 1;
+		size_t length = good_plan(draft, helper);
 		struct plan plan;
 
 		for (size_t changes = below(4); changes > 0 && length > 0; changes--)
@@ -150,7 +162,7 @@ int main(int argc, char **argv)
 			return 1;
 		memcpy(body, draft, length);
 
-		int error = plan_parse(body, length, &plan);
+		int error = plan_parse(body, length, helper, &plan);
 
 		if (error == 0) {
 			accepted++;

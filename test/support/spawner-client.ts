@@ -119,6 +119,8 @@ export class Connection {
   readonly outcome: Promise<Outcome>;
   readonly socket: Socket;
   stdout: Buffer[] = [];
+  /** Bytes of standard input that the spawner's side has told of. */
+  taken = 0;
   #incomplete: Exit | undefined;
   #changed: (() => void)[] = [];
 
@@ -144,6 +146,7 @@ export class Connection {
           else if (kind === wire('MSG_INCOMPLETE')) this.#incomplete = exitOf(body);
           else if (kind === wire('MSG_EXIT')) exit = exitOf(body);
           else if (kind === wire('MSG_ENDED')) ended = true;
+          else if (kind === wire('MSG_STDIN_TAKEN')) this.taken += body.readUInt32BE(0);
           else throw new Error(`an unknown message ${kind}`);
         }
         for (const changed of this.#changed.splice(0)) changed();
@@ -200,6 +203,28 @@ export class Connection {
 
   stop(): void {
     this.socket.write(message(wire('MSG_STOP')));
+  }
+
+  /** Names the user of a helper. */
+  user(uid: number): void {
+    const body = Buffer.alloc(4);
+    body.writeUInt32BE(uid, 0);
+    this.socket.write(message(wire('MSG_USER'), body));
+  }
+
+  /** Sends a piece of standard input, whatever the window; none = its end. */
+  input(bytes: Uint8Array | string): void {
+    this.socket.write(message(wire('MSG_STDIN'), Buffer.from(bytes)));
+  }
+
+  /** Waits until so many bytes of standard input were taken. */
+  async took(bytes: number, limitMs = 10_000): Promise<void> {
+    const end = performance.now() + limitMs;
+    while (this.taken < bytes) {
+      const left = end - performance.now();
+      if (left <= 0 || this.socket.destroyed) throw new Error(`only ${this.taken} bytes were taken`);
+      await this.#next(left);
+    }
   }
 }
 
@@ -349,6 +374,14 @@ export class Spawner {
   async start(plan: Plan): Promise<Connection> {
     const connection = await this.connect();
     connection.socket.write(message(wire('MSG_RUN'), planBody(plan, this.spaceOf(plan.uid))));
+    return connection;
+  }
+
+  /** Starts a helper: undropped, in `/`, its user not named yet. */
+  async helper(args: readonly string[], more: Partial<Plan> = {}): Promise<Connection> {
+    const connection = await this.connect();
+    const plan = { uid: 0, args, space: '', outputCap: Number.MAX_SAFE_INTEGER, ...more };
+    connection.socket.write(message(wire('MSG_HELPER'), planBody(plan, '')));
     return connection;
   }
 

@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const allowed: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
   helper: [],
-  worker: ['protocol', 'helper/contract.ts'],
+  worker: ['protocol', 'helper/contract.ts', 'helper/contract'],
   gateway: ['protocol'],
   deploy: ['protocol', 'helper/contract.ts'],
 };
@@ -94,9 +94,12 @@ describe('what the scanner sees', () => {
     ['protocol/a.ts', 'node:fs', false],
     ['protocol/a.ts', 'zod', true],
     ['helper/fs/a.ts', '../contract.ts', true],
+    ['helper/fs/a.ts', '../contract/fs.ts', true],
     ['helper/a.ts', '../protocol/limits.ts', false],
     ['worker/a.ts', '../protocol/limits.ts', true],
     ['worker/git/a.ts', '../../helper/contract.ts', true],
+    ['worker/helpers/a.ts', '../../helper/contract/fs.ts', true],
+    ['gateway/a.ts', '../helper/contract/fs.ts', false],
     ['worker/a.ts', '../helper/fs/main.ts', false],
     ['worker/a.ts', '../gateway/server.ts', false],
     ['worker/a.ts', 'fs', false],

@@ -13,16 +13,21 @@ import type { Params, Result } from '../../protocol/operations/index.ts';
 import { toolPath, type WorkerConfig } from '../config.ts';
 import type { HandlerContext } from '../handlers.ts';
 import type { UserLocks } from '../locks.ts';
+import type { Quota } from '../quota.ts';
+import { showsBrokenSpace } from '../runs/broken-space.ts';
 import type { RunExit } from '../runs/messages.ts';
 import type { LaunchPlan } from '../runs/plan.ts';
 import type { RunHandle, Runs } from '../runs/runs.ts';
 import { type Spaces, uidOf } from '../spaces.ts';
+import type { FileHelpers } from './file-helpers.ts';
 
 interface ExecDependencies {
   readonly config: WorkerConfig;
   readonly spaces: Spaces;
+  readonly quota: Quota;
   readonly locks: UserLocks;
   readonly runs: Runs;
+  readonly helpers: Pick<FileHelpers, 'discard'>;
 }
 
 /** The set-up variables of the seed's helper; never a request's to set. */
@@ -52,11 +57,8 @@ const directoryErrors: Readonly<Record<string, ErrorCode>> = {
   ELOOP: 'bad_target',
 };
 
-/** What a space or home that isn't as it was made can fail with; anything else is want of resources. */
-const signsOfBreakage: readonly string[] = ['ENOTDIR', 'EPERM', 'EACCES', 'ENOENT', 'ELOOP'];
-
 const refusalOf = (step: LaunchStep, errno: string): Refusal => {
-  if ((step === 'space' || step === 'home') && signsOfBreakage.includes(errno)) return new Refusal('workspace_broken');
+  if (showsBrokenSpace(step, errno)) return new Refusal('workspace_broken');
   if (step === 'limits') return new Refusal('limit_failed', { step, errno });
   const code = step === 'directory' ? directoryErrors[errno] : undefined;
   return code === undefined ? new Refusal('exec_failed', { step, errno }) : new Refusal(code);
@@ -108,12 +110,13 @@ const settled = async (handle: RunHandle, context: HandlerContext): Promise<RunE
 
 /** Makes the handler of `POST /v1/exec`. */
 export const execHandler =
-  ({ config, spaces, locks, runs }: ExecDependencies) =>
+  ({ config, spaces, quota, locks, runs, helpers }: ExecDependencies) =>
   async (params: Params<'exec'>, context: HandlerContext): Promise<Result<'exec'>> => {
     const program = config.tools.get(params.tool);
     if (program === undefined) throw new Refusal('tool_not_allowed');
     context.note({ tool: params.tool, args: params.args?.length ?? 0 });
     const space = spaces.ensure(params.user);
+    await quota.check(params.user);
     const release = locks.acquire(params.user, { action: exec.audit, operationId: context.operationId });
     let handle: RunHandle;
     try {
@@ -129,7 +132,12 @@ export const execHandler =
       throw error;
     }
     // The lock outlives this answer when the run does.
-    void handle.gone.then(release);
+    void handle.gone.then(() => {
+      // A user's tools can signal and limit the helper, which would outlast them.
+      helpers.discard(params.user);
+      release();
+      quota.changed(params.user);
+    });
     const run = await settled(handle, context);
     if (run.stdoutCut) context.outputs.markCut('stdout');
     if (run.stderrCut) context.outputs.markCut('stderr');

@@ -29,7 +29,9 @@ export type SpawnerMessage =
   /** Some process of the run resists; `exit` may still follow. */
   | { readonly kind: 'incomplete'; readonly exit: RunExit }
   | { readonly kind: 'exit'; readonly exit: RunExit }
-  | { readonly kind: 'ended' };
+  | { readonly kind: 'ended' }
+  /** So many more bytes of standard input were taken. */
+  | { readonly kind: 'stdinTaken'; readonly bytes: number };
 
 /** The spawner's side said something that wire.h does not know: its word is worth nothing any more. */
 export class SpawnerViolation extends Error {
@@ -87,6 +89,8 @@ const readMessage = (kind: number, body: Buffer<ArrayBuffer>): SpawnerMessage =>
     case messageKind.ended:
       sizeOf(body, 0);
       return { kind: 'ended' };
+    case messageKind.stdinTaken:
+      return { kind: 'stdinTaken', bytes: sizeOf(body, wire.stdinTakenBytes).readUInt32BE(0) };
     default:
       throw new SpawnerViolation('unknown message');
   }

@@ -1,7 +1,7 @@
 /**
  * Purpose: writes what is asked of the spawner (helper/native/wire.h).
  * Rights: none of its own. A plan names the uid, the program and the space: all are the worker's own, none the gateway's.
- * Called by: runs.ts and run.ts.
+ * Called by: runs.ts, run.ts and standard-input.ts; helpers/stand-by.ts.
  * Fails: a plan that is too large is none; its caller refuses.
  */
 import { messageKind, wire } from '../../helper/contract.ts';
@@ -30,6 +30,9 @@ export interface LaunchPlan {
   readonly termGraceMs: number;
 }
 
+/** Everything the spawner needs to know to start a helper: undropped, in `/`, for a user who is named later. */
+export type HelperPlan = Pick<LaunchPlan, 'program' | 'args' | 'environment' | 'processesMax' | 'fileBytesMax'>;
+
 const header = (kind: number, length: number): Buffer => {
   const bytes = Buffer.alloc(wire.headerBytes);
   bytes.writeUInt32BE(kind, 0);
@@ -37,11 +40,7 @@ const header = (kind: number, length: number): Buffer => {
   return bytes;
 };
 
-/**
- * The bytes of MSG_RUN (helper/native/wire.h).
- * @returns undefined if the plan is larger than the spawner takes; execve(2) would refuse it as well
- */
-export const encodeRun = (plan: LaunchPlan): Buffer | undefined => {
+const encodePlan = (kind: number, plan: LaunchPlan): Buffer | undefined => {
   const texts = [plan.program, plan.space, plan.directory, ...plan.args, ...plan.environment];
   const strings = Buffer.from(`${texts.join('\0')}\0`);
   const length = wire.runFixedBytes + strings.length;
@@ -58,15 +57,37 @@ export const encodeRun = (plan: LaunchPlan): Buffer | undefined => {
   fixed.writeUInt32BE(plan.args.length, 52);
   fixed.writeUInt32BE(plan.environment.length, 56);
   fixed.writeUInt32BE(strings.length, 60);
-  return Buffer.concat([header(messageKind.run, length), fixed, strings]);
+  return Buffer.concat([header(kind, length), fixed, strings]);
+};
+
+/**
+ * The bytes of MSG_RUN (helper/native/wire.h).
+ * @returns undefined if the plan is larger than the spawner takes; execve(2) would refuse it as well
+ */
+export const encodeRun = (plan: LaunchPlan): Buffer | undefined => encodePlan(messageKind.run, plan);
+
+/** The bytes of MSG_HELPER. @throws RangeError if the plan, all of it the worker's own, is larger than the spawner takes */
+export const encodeHelper = (plan: HelperPlan): Buffer => {
+  const nobody = { uid: 0, space: '', directory: '', timeLimitMs: 0, addressBytesMax: 0, termGraceMs: 0 };
+  const bytes = encodePlan(messageKind.helper, { ...plan, ...nobody, outputBytesMax: Number.MAX_SAFE_INTEGER });
+  if (bytes === undefined) throw new RangeError('the plan of a helper is too large');
+  return bytes;
 };
 
 /** The bytes of MSG_STOP. */
 export const encodeStop = (): Buffer => header(messageKind.stop, 0);
 
-/** The bytes of MSG_END. */
-export const encodeEnd = (uid: number): Buffer => {
+/** The bytes of MSG_STDIN: at most `wire.relayBytesMax` bytes of standard input. */
+export const encodeInput = (data: Buffer): Buffer => Buffer.concat([header(messageKind.stdin, data.length), data]);
+
+const encodeUid = (kind: number, uid: number): Buffer => {
   const body = Buffer.alloc(4);
   body.writeUInt32BE(uid, 0);
-  return Buffer.concat([header(messageKind.end, body.length), body]);
+  return Buffer.concat([header(kind, body.length), body]);
 };
+
+/** The bytes of MSG_END. */
+export const encodeEnd = (uid: number): Buffer => encodeUid(messageKind.end, uid);
+
+/** The bytes of MSG_USER. */
+export const encodeUser = (uid: number): Buffer => encodeUid(messageKind.user, uid);

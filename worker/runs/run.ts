@@ -1,14 +1,15 @@
 /**
  * Purpose: the worker's end of one connection to the spawner: one run, or the ending of all that a user has.
  * Rights: none of its own; the spawner's socket can be reached by this worker's pid alone.
- * Called by: runs.ts.
+ * Called by: runs.ts, end-lost.ts, and helpers/fs-helper.ts for a helper.
  * Fails: closed. What wire.h does not allow, or a connection that ends without a last word, makes the run
  * `lost`: nobody knows how it ended, and nothing is made up.
  */
 import { createConnection, type Socket } from 'node:net';
 import type { LaunchStep } from '../../helper/contract.ts';
 import { type RunExit, type SpawnerMessage, SpawnerMessages } from './messages.ts';
-import { encodeEnd, encodeStop } from './plan.ts';
+import { encodeEnd, encodeStop, encodeUser } from './plan.ts';
+import { StandardInput } from './standard-input.ts';
 
 /** How a run came out. Only `exit` is an end that was seen; `failed` means that the tool has not run. */
 export type RunEnd =
@@ -29,6 +30,7 @@ export class Run {
   readonly #socket: Socket;
   readonly #messages = new SpawnerMessages();
   readonly #sink: OutputSink;
+  readonly #input: StandardInput;
   readonly #ended = Promise.withResolvers<RunEnd>();
   readonly #incomplete = Promise.withResolvers<RunExit>();
   #connected = false;
@@ -44,6 +46,7 @@ export class Run {
     this.#socket.on('error', () => undefined);
     this.#socket.on('close', () => this.#ended.resolve({ kind: this.#connected ? 'lost' : 'unreached' }));
     this.#socket.write(plan);
+    this.#input = new StandardInput((bytes) => this.#socket.write(bytes));
   }
 
   /** Settles when all of the run is gone, or nobody can tell any more. */
@@ -61,6 +64,16 @@ export class Run {
     if (this.#stopped || !this.#socket.writable) return;
     this.#stopped = true;
     this.#socket.write(encodeStop());
+  }
+
+  /** Names the user of a helper: before the helper itself learns it. */
+  nameUser(uid: number): void {
+    this.#socket.write(encodeUser(uid));
+  }
+
+  /** Sends to the standard input of a helper, as fast as that is read; the caller bounds what may wait. */
+  write(data: Buffer): void {
+    this.#input.write(data);
   }
 
   /** Gives the connection up: its supervisor, if there is still one, ends the run for that reason. */
@@ -81,6 +94,9 @@ export class Run {
     switch (message.kind) {
       case 'output':
         if (!this.#sink(message.stream, message.data, () => this.#socket.resume())) this.#socket.pause();
+        break;
+      case 'stdinTaken':
+        this.#input.taken(message.bytes);
         break;
       case 'incomplete':
         this.#incomplete.resolve(message.exit);

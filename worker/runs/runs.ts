@@ -8,15 +8,14 @@
 import type { Logger } from 'pino';
 import { Refusal } from '../../protocol/errors.ts';
 import { killLimitMs } from '../../protocol/limits.ts';
+import { endLost } from './end-lost.ts';
 import type { RunExit } from './messages.ts';
 import { encodeRun, type LaunchPlan } from './plan.ts';
-import { endUser, type OutputSink, Run, type RunEnd } from './run.ts';
+import { type OutputSink, Run, type RunEnd } from './run.ts';
 import type { Spawner } from './spawner.ts';
 
 /** A supervisor that says nothing for this long beyond the run's own limits is no longer believed in, ms. */
 const supervisorSlackMs = 2 * killLimitMs;
-/** Between two attempts to end what a lost run left, ms. */
-const endRetryMs = 500;
 
 /** What a handler sees of its run. */
 export interface RunHandle {
@@ -84,7 +83,7 @@ export class Runs {
     const ended = this.#bounded(run, plan.timeLimitMs + plan.termGraceMs + supervisorSlackMs);
     const gone = ended.then(async (end) => {
       signal.removeEventListener('abort', stop);
-      if (end.kind === 'lost') await this.#endLost(plan.uid);
+      if (end.kind === 'lost') await endLost(this.#spawner, plan.uid, this.#log, () => this.#stopping);
       this.#finished();
     });
     const incomplete = run.incomplete.then((exit) => ({ kind: 'incomplete', exit }) as const);
@@ -103,19 +102,6 @@ export class Runs {
     const end = await Promise.race([run.ended, silent.promise]);
     clearTimeout(timer);
     return end;
-  }
-
-  /** Its supervisor is dead: asks until the spawner has seen that nothing of this user is left. */
-  async #endLost(uid: number): Promise<void> {
-    for (let attempt = 1; !this.#stopping; attempt += 1) {
-      const ended = await this.#spawner.ready().then(
-        () => endUser(this.#spawner.socketPath, uid),
-        () => false,
-      );
-      if (ended) return;
-      this.#log.error({ attempt }, 'what a lost run left could not be ended yet; its user stays locked');
-      await new Promise((resolve) => setTimeout(resolve, endRetryMs));
-    }
   }
 
   #finished(): void {

@@ -22,6 +22,7 @@ const lettersOf = (path: string): string => {
 const execRow = (what: string, script: keyof typeof scripts): ChaosRow => ({
   what,
   holds: true,
+  strikers: ['gateway', 'worker', 'strace', 'harness'],
   route: exec.route,
   body: ({ user, canary }, held) => ({
     user,

@@ -171,3 +171,19 @@ test('a client that hangs up in the middle of its body asked for nothing', async
   expect(gateway.audit.size).toBe(0);
   expect((await send(good)).status).toBe(200);
 });
+
+test('a content over its limit is refused before anything else, naming the field and quoting nothing', async () => {
+  const content = `planted${'x'.repeat(262_144)}`;
+  const response = await gateway.post('/v1/files/write', { user: 7, path: 'f', content });
+  expect(response.status).toBe(400);
+  expect(await response.json()).toEqual({
+    error: 'bad_request',
+    message: 'The field "content" is larger than this service takes.',
+  });
+  expect(await gateway.audit.next()).toMatchObject({
+    action: 'files.write',
+    user: 7,
+    status: 'denied',
+    reason: 'bad_request',
+  });
+});

@@ -85,6 +85,7 @@ export class GatewayUnderTest {
       authentication: new Authentication(overrides.tokens ?? { current: token, previous: undefined }),
       healthy: () => this.link.ready && !this.stage.draining,
       bodyBytesMax: overrides.bodyBytesMax ?? 1_048_576,
+      sizes: { writeBytes: 262_144 },
       deadlineOf: overrides.deadlineOf ?? (() => 60_000),
       connections: this.connections,
       link: this.link,

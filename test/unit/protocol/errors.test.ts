@@ -7,6 +7,8 @@ const restated: Record<string, number> = {
   bad_agent: 400,
   outside_workspace: 400,
   bad_target: 400,
+  symlink: 400,
+  is_directory: 400,
   unauthenticated: 401,
   tool_not_allowed: 403,
   route_not_found: 404,
@@ -25,12 +27,17 @@ const restated: Record<string, number> = {
   limit_failed: 500,
   kill_incomplete: 500,
   workspace_broken: 500,
+  file_failed: 500,
+  write_failed: 500,
+  reset_failed: 500,
+  usage_failed: 500,
   internal: 500,
   uncertain: 502,
   worker_unavailable: 503,
   ledger_unavailable: 503,
   overloaded: 503,
   draining: 503,
+  disk_quota: 507,
 };
 
 describe('the closed list of errors', () => {
@@ -58,7 +65,7 @@ describe('the closed list of errors', () => {
     }
   });
 
-  it('advises to send again only what certainly had no effect', () => {
+  it('advises to send again only what certainly had no effect, and a reset, which goes on', () => {
     const later = errorCodes.filter((code) => errors[code].retry === 'later').sort();
     expect(later).toStrictEqual(
       [
@@ -69,7 +76,10 @@ describe('the closed list of errors', () => {
         'operation_running',
         'overloaded',
         'request_timeout',
+        'reset_failed',
         'worker_unavailable',
+        'write_failed',
+        'usage_failed',
       ].sort(),
     );
     const ask = errorCodes.filter((code) => errors[code].retry === 'ask').sort();

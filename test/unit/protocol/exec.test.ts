@@ -158,7 +158,7 @@ describe('exec', () => {
     expect(exec.result.safeParse(result).success).toBe(taken);
   });
 
-  it('has the tools’ time limit', () => {
-    expect(exec.timeLimitMs({ execMs: 1234 })).toBe(1234);
+  it('has the tools’ time limit, and before it what a count of the space may take', () => {
+    expect(exec.timeLimitMs({ execMs: 1234, fileMs: 1, resetMs: 2 })).toBe(31_234);
   });
 });

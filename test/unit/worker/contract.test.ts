@@ -67,6 +67,8 @@ describe('the launch format, as both languages have it', () => {
       failedBytes: Number(/MSG_FAILED +(\d+) bytes/.exec(text)?.[1]),
       planBytesMax: number('PLAN_MAX'),
       relayBytesMax: number('RELAY_MAX'),
+      stdinWindowBytes: number('STDIN_WINDOW'),
+      stdinTakenBytes: Number(/MSG_STDIN_TAKEN +(\d+) bytes/.exec(text)?.[1]),
     });
   });
 
@@ -104,6 +106,7 @@ describe('the launch format, as both languages have it', () => {
       'RUN_FIXED',
       'PLAN_MAX',
       'RELAY_MAX',
+      'STDIN_WINDOW',
       'USER_UID_FIRST',
       'USER_UID_LAST',
       'KILLER_UID_FIRST',

@@ -8,6 +8,7 @@ import { Dispatch, type DispatchDependencies } from '../../../worker/dispatch.ts
 import type { HandlerContext, Handlers } from '../../../worker/handlers.ts';
 import { Outputs } from '../../../worker/outputs.ts';
 import { collectingAudit, collectingLog, type Line } from './support/collect.ts';
+import { handlersWith } from './support/handlers.ts';
 import { sharedLedger } from './support/ledger.ts';
 
 type Exec = Handlers['exec'];
@@ -24,10 +25,6 @@ interface Asked {
   readonly outputs?: Outputs;
 }
 
-const neverAsked: Handlers['operation.status'] = async () => {
-  throw new Error('not asked for here');
-};
-
 const setup = async (handler: Exec, more: Partial<Pick<DispatchDependencies, 'userRange' | 'overloaded'>> = {}) => {
   const { log, lines: logged } = collectingLog();
   const { audit, lines: audited } = collectingAudit();
@@ -36,7 +33,7 @@ const setup = async (handler: Exec, more: Partial<Pick<DispatchDependencies, 'us
     await context.begin();
     return handler(given, context);
   });
-  const handlers = { exec, 'operation.status': neverAsked };
+  const handlers = handlersWith({ exec });
   const userRange = { first: 0, last: 1_000_000 };
   const dispatch = new Dispatch({ handlers, mutations, audit, log, userRange, overloaded: () => false, ...more });
   const ask = (asked: Asked = {}): Promise<Outcome> => {
@@ -285,6 +282,8 @@ describe('an operation that is refused', () => {
   const statuses: Readonly<Partial<Record<ErrorCode, string>>> = {
     tool_not_allowed: 'denied',
     workspace_broken: 'error',
+    disk_quota: 'denied',
+    usage_failed: 'error',
     busy: 'busy',
     outside_workspace: 'denied',
     not_found: 'denied',

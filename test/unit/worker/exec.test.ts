@@ -16,6 +16,7 @@ import { type RunHandle, Runs } from '../../../worker/runs/runs.ts';
 import { Spawner } from '../../../worker/runs/spawner.ts';
 import { Spaces } from '../../../worker/spaces.ts';
 import { collectingLog } from './support/collect.ts';
+import { StandInQuota } from './support/quota.ts';
 
 type End = RunEnd | { readonly kind: 'incomplete'; readonly exit: RunExit };
 
@@ -74,7 +75,10 @@ const setup = (settings: Readonly<Record<string, string>> = {}) => {
   const runs = new StandInRuns();
   const spaces = new StandInSpaces(config.workDir);
   const locks = new UserLocks();
-  const handler = execHandler({ config, spaces, locks, runs });
+  const quota = new StandInQuota(spaces);
+  const discarded: number[] = [];
+  const helpers = { discard: (user: number) => void discarded.push(user) };
+  const handler = execHandler({ config, spaces, quota, locks, runs, helpers });
   const facts: AuditFacts[] = [];
   /** How many runs there were each time that an effect was said to begin. */
   const begun: number[] = [];
@@ -102,7 +106,7 @@ const setup = (settings: Readonly<Record<string, string>> = {}) => {
     return plan;
   };
   const noted = (): AuditFacts => Object.assign({}, ...facts) as AuditFacts;
-  return { run, planOf, runs, spaces, locks, outputs, noted, begun };
+  return { run, planOf, runs, spaces, quota, locks, outputs, noted, begun, discarded };
 };
 
 const refusalOf = async (answer: Promise<unknown>): Promise<Refusal> => {
@@ -374,6 +378,35 @@ describe('the order of exec’s own checks', () => {
     locks.acquire(7, { action: 'exec', operationId: 'other' });
     spaces.refusal = new Refusal('workspace_broken');
     expect((await refusalOf(run())).code).toBe('workspace_broken');
+  });
+
+  it.each(['disk_quota', 'usage_failed'] as const)('%s comes after the space and before the lock', async (code) => {
+    const { run, runs, spaces, quota, locks } = setup();
+    locks.acquire(7, { action: 'exec', operationId: 'other' });
+    quota.refusal = new Refusal(code);
+    expect((await refusalOf(run())).code).toBe(code);
+    expect(spaces.ensured).toStrictEqual([7]);
+    spaces.refusal = new Refusal('workspace_broken');
+    expect((await refusalOf(run())).code).toBe('workspace_broken');
+    expect(quota.asked).toStrictEqual(['check 7']);
+    expect(runs.plans).toStrictEqual([]);
+  });
+
+  it('what the space holds counts as changed, and the user’s helpers go, once the run is gone and not before', async () => {
+    const { run, runs, quota, discarded } = setup();
+    await run();
+    expect([quota.asked, discarded]).toStrictEqual([['check 7'], []]);
+    runs.gone.resolve();
+    await new Promise(setImmediate);
+    expect([quota.asked, discarded]).toStrictEqual([['check 7', 'changed 7'], [7]]);
+  });
+
+  it('what the space holds has not changed by a run that never was', async () => {
+    const { run, runs, quota } = setup();
+    runs.refusal = new Refusal('overloaded');
+    await refusalOf(run());
+    await new Promise(setImmediate);
+    expect(quota.asked).toStrictEqual(['check 7']);
   });
 
   it('a locked user is refused before anything is started, and told by whom', async () => {

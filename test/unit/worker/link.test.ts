@@ -12,6 +12,7 @@ import type { HandlerContext, Handlers } from '../../../worker/handlers.ts';
 import { Link } from '../../../worker/link.ts';
 import { eventually } from '../../support/wait.ts';
 import { collectingAudit, collectingLog } from './support/collect.ts';
+import { handlersWith } from './support/handlers.ts';
 import { sharedLedger } from './support/ledger.ts';
 import { socketPair } from './support/socket-pair.ts';
 
@@ -81,10 +82,7 @@ const setup = async () => {
     return promise;
   };
   const { mutations } = await sharedLedger();
-  const neverAsked = async (): Promise<never> => {
-    throw new Error('not asked for here');
-  };
-  const handlers = { exec, 'operation.status': neverAsked };
+  const handlers = handlersWith({ exec });
   const userRange = { first: 0, last: 1_000_000 };
   const dispatch = new Dispatch({ handlers, mutations, audit, log, userRange, overloaded: () => false });
   const link = new Link(far, { instance: randomUUID(), dispatch, audit, log });

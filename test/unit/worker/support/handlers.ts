@@ -1,0 +1,16 @@
+import type { Handlers } from '../../../../worker/handlers.ts';
+
+const unexpected = (): Promise<never> => Promise.reject(new Error('this handler was not expected to be called'));
+
+/** A whole table of handlers, of which a test brings those that it calls. */
+export const handlersWith = (some: Partial<Handlers>): Handlers => ({
+  exec: unexpected,
+  'files.list': unexpected,
+  'files.read': unexpected,
+  'files.write': unexpected,
+  'files.delete': unexpected,
+  usage: unexpected,
+  'workspace.reset': unexpected,
+  'operation.status': unexpected,
+  ...some,
+});

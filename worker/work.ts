@@ -1,0 +1,76 @@
+/**
+ * Purpose: what does the work, put together: spawner, runs, fs helpers, quota, and the handlers that use them.
+ * Rights: root with the three capabilities, which all of it but the spawner only passes on.
+ * Called by: main.ts, once.
+ * Fails: never by itself; starting the spawner can.
+ */
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import type { WorkerConfig } from './config.ts';
+import type { Handlers } from './handlers.ts';
+import { HelperPool } from './helpers/helper-pool.ts';
+import { helperPlan } from './helpers/program.ts';
+import { Answers } from './ledger/answers.ts';
+import type { Ledger } from './ledger/ledger.ts';
+import { Mutations } from './ledger/mutations.ts';
+import { UserLocks } from './locks.ts';
+import { execHandler } from './operations/exec.ts';
+import { fileHandlers } from './operations/files.ts';
+import { operationStatusHandler } from './operations/operation-status.ts';
+import { usageHandler } from './operations/usage.ts';
+import { resetHandler } from './operations/workspace-reset.ts';
+import { Quota } from './quota.ts';
+import { Runs } from './runs/runs.ts';
+import { Spawner } from './runs/spawner.ts';
+import type { Spaces } from './spaces.ts';
+import { UsageScans } from './usage/scan.ts';
+
+interface WorkParts {
+  readonly config: WorkerConfig;
+  /** The native program. */
+  readonly native: string;
+  readonly spaces: Spaces;
+  readonly ledger: Ledger;
+  readonly log: Logger;
+}
+
+/** What main.ts starts, asks and stops. */
+export interface Work {
+  readonly spawner: Spawner;
+  readonly runs: Runs;
+  readonly helpers: HelperPool;
+  readonly quota: Quota;
+  readonly mutations: Mutations;
+  readonly handlers: Handlers;
+}
+
+/** Puts it together; nothing is started yet. */
+export const makeWork = ({ config, native, spaces, ledger, log }: WorkParts): Work => {
+  const locks = new UserLocks();
+  const lock = join(config.stateDir, 'lock');
+  const spawner = new Spawner({ program: native, folder: config.spawnerDir, lock }, log);
+  const runs = new Runs(spawner, config.runsMax, log);
+  const helpers = new HelperPool(
+    spawner,
+    {
+      plan: helperPlan(config),
+      standBy: config.helpersStandBy,
+      max: config.helpersMax,
+      idleMs: config.helperIdleMs,
+      spaceOf: (user) => spaces.pathOf(user),
+    },
+    log,
+  );
+  const quota = new Quota(config.quotaBytes, spaces, new UsageScans(spawner, native, log));
+  const answers = new Answers();
+  const mutations = new Mutations(ledger, answers);
+  const files = { config, spaces, quota, locks, helpers };
+  const handlers: Handlers = {
+    exec: execHandler({ ...files, runs }),
+    ...fileHandlers(files),
+    usage: usageHandler(quota),
+    'workspace.reset': resetHandler(files),
+    'operation.status': operationStatusHandler({ ledger, answers, mutations }),
+  };
+  return { spawner, runs, helpers, quota, mutations, handlers };
+};
