@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config';
 const group = (name: string, groupOrder: number, workers: number, timeoutMs: number, include: string[]) => ({
   test: {
     name,
-    include: include.map((folder) => `test/${folder}/**/*.test.ts`),
+    include: include.map((place) => (place.endsWith('.test.ts') ? `test/${place}` : `test/${place}/**/*.test.ts`)),
     sequence: { groupOrder },
     maxWorkers: workers,
     testTimeout: timeoutMs,
@@ -26,9 +26,10 @@ export default defineConfig({
         'e2e/processes',
         'e2e/refusals',
         'e2e/usage',
+        'e2e/files',
         'e2e/hostile-gateway',
       ]),
-      group('alone', 2, 1, 60_000, ['root/native', 'e2e/crash', 'container']),
+      group('alone', 2, 1, 60_000, ['root/native', 'e2e/crash', 'e2e/chaos.test.ts', 'container']),
     ],
   },
 });

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sets a checkout up and runs one command in it: start, test, bench, mutations, build or check.
+# Sets a checkout up and runs one command in it: start, test, bench, chaos, mutations, build or check.
 #
 # Everything that is missing is fetched or built first: a Node.js that is new enough (from the npm registry,
 # pinned in deploy/runtime), the packages of the lock file, the compiled TypeScript and the native program.
@@ -21,7 +21,7 @@ for tool in npm cc flock sha256sum; do
   command -v "$tool" >/dev/null || fail "\"$tool\" is missing (Debian packages: npm, gcc with libc6-dev, util-linux, coreutils)."
 done
 case $command in
-  start | test | bench | mutations) [ "$(id -u)" = 0 ] || fail "\"npm $command\" must be run as root: it starts tools as other users." ;;
+  start | test | bench | chaos | mutations) [ "$(id -u)" = 0 ] || fail "\"npm $command\" must be run as root: it starts tools as other users." ;;
 esac
 
 # One set-up at a time: two commands in a fresh checkout must not install over each other.
@@ -75,6 +75,10 @@ case $command in
   mutations)
     sh helper/native/build.sh --all >&2
     exec node_modules/.bin/tsx test/mutations/run.ts "$@"
+    ;;
+  chaos)
+    command -v strace >/dev/null || fail '"strace" is missing (Debian package: strace).'
+    exec node_modules/.bin/tsx test/chaos/main.ts "$@"
     ;;
   bench) exec node_modules/.bin/tsx test/bench/main.ts "$@" ;;
   *) fail "there is no command \"$command\"." ;;

@@ -70,13 +70,11 @@ const userRange = z.string().transform((value, context) => {
 });
 
 /**
- * Largest output kept of each stream: two of them, in which U+FFFD triples every byte, must stay within one
- * frame, so that an answer can always be recorded and sent again whole.
+ * Largest output or content, so that what holds it fits a frame. Output: two streams, in which U+FFFD triples every
+ * byte, so that an answer can always be recorded and sent again whole. Content of a write: JSON takes up to six bytes
+ * for one on the way to the fs helper.
  */
-const outputBytesMax = Math.floor((frameBytesMax - 64 * KiB) / 6);
-
-/** Largest content of a write. JSON takes up to six bytes for one of it on the way to the fs helper, in one frame. */
-const writeBytesMax = Math.floor((frameBytesMax - 64 * KiB) / 6);
+const textBytesMax = Math.floor((frameBytesMax - 64 * KiB) / 6);
 
 const logLevel = z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal'], 'must be a level of pino');
 
@@ -92,9 +90,9 @@ export const settingsTable = {
   RUNNER_GATEWAY_UID: { schema: gatewayId, default: '19999' },
   RUNNER_GATEWAY_GID: { schema: gatewayId, default: '19999' },
   RUNNER_EXEC_TIMEOUT_SEC: { schema: whole(1, 86_400), default: '120' },
-  RUNNER_MAX_OUTPUT_BYTES: { schema: whole(0, outputBytesMax), default: '262144' },
+  RUNNER_MAX_OUTPUT_BYTES: { schema: whole(0, textBytesMax), default: '262144' },
   RUNNER_MAX_BODY_BYTES: { schema: whole(1, frameBytesMax - 64 * KiB), default: '1048576' },
-  RUNNER_MAX_WRITE_BYTES: { schema: whole(0, writeBytesMax), default: '262144' },
+  RUNNER_MAX_WRITE_BYTES: { schema: whole(0, textBytesMax), default: '262144' },
   RUNNER_FILE_TIMEOUT_SEC: { schema: whole(1, 86_400), default: '30' },
   RUNNER_RESET_TIMEOUT_SEC: { schema: whole(1, 86_400), default: '300' },
   RUNNER_GIT: { schema: absolutePath.optional(), default: undefined },

@@ -37,12 +37,13 @@ const expected = (uid: number): readonly RegExp[] => [
   /^NoNewPrivs:\s*1$/m,
 ];
 
-const verifyThreads = (uid: number): void => {
+/** Whether every thread has exactly the user's rights. */
+export const threadsAre = (uid: number): boolean => {
   const lines = expected(uid);
-  for (const thread of readdirSync('/proc/self/task')) {
+  return readdirSync('/proc/self/task').every((thread) => {
     const status = readFileSync(`/proc/self/task/${thread}/status`, 'latin1');
-    if (!lines.every((line) => line.test(status))) throw new Error('a thread has kept rights');
-  }
+    return lines.every((line) => line.test(status));
+  });
 };
 
 const mustFail = (step: () => void): void => {
@@ -58,7 +59,7 @@ const mustFail = (step: () => void): void => {
  * An io_uring with a kernel thread of its own would go on working as root. Node has a ring without one, which works
  * with the rights of whoever asks (io_uring_setup(2), IORING_SETUP_SQPOLL; "SqThread" in proc_pid_fdinfo(5)).
  */
-const verifyDescriptors = (): void => {
+export const verifyDescriptors = (): void => {
   for (const name of readdirSync('/proc/self/fd')) {
     let target = '';
     try {
@@ -83,7 +84,7 @@ export const drop = (uid: number): void => {
   process.setgroups?.([]);
   process.setgid?.(uid);
   process.setuid?.(uid);
-  verifyThreads(uid);
+  if (!threadsAre(uid)) throw new Error('a thread has kept rights');
   mustFail(() => process.setuid?.(0));
   mustFail(() => process.seteuid?.(0));
   mustFail(() => process.setgid?.(0));

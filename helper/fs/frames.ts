@@ -22,6 +22,10 @@ const readExactly = (length: number): Buffer | undefined => {
   return bytes;
 };
 
+/** @throws when it is no strict UTF-8 JSON */
+export const parseBody = (body: Buffer): unknown =>
+  JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
+
 /**
  * The next message, undecided about its meaning; undefined at the end of the input.
  * @throws when it is no frame of strict UTF-8 JSON
@@ -33,7 +37,7 @@ export const readMessage = (): unknown => {
   if (length === 0 || length > fsFrameBytesMax) throw new RangeError('a frame has a forbidden length');
   const body = readExactly(length);
   if (body === undefined) throw new RangeError('the input ends within a frame');
-  return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
+  return parseBody(body);
 };
 
 /** @throws RangeError when it would be larger than a frame can be; see the proof beside each verb that such can't be */

@@ -18,6 +18,7 @@ import { list } from './verbs/list.ts';
 import { read } from './verbs/read.ts';
 import { reset } from './verbs/reset.ts';
 import { write } from './verbs/write.ts';
+import { warmUp } from './warm-up.ts';
 
 // Its default opens the inspector; a listener takes that away even without --disable-sigusr1.
 process.on('SIGUSR1', () => undefined);
@@ -79,6 +80,7 @@ const serve = (space: number): void => {
 };
 
 const main = (): void => {
+  warmUp();
   writeMessage({ kind: 'ready' });
   const named = nextRequest();
   if (named === undefined) return;

@@ -80,7 +80,10 @@ export interface NotSent {
 /** This request certainly had no effect. Says nothing of an earlier one with the same key. */
 export type Failed = { readonly kind: 'failed' } & Told & (RefusalWith<CodeWith<'none'>> | NotSent);
 
-/** It had its effect, but not all that was asked for: a run whose processes could not all be ended. */
+/**
+ * It had, or may have had, a part of what was asked for: a run whose processes could not all be ended, a delete or reset
+ * that stopped half-way. Under its key it stays so.
+ */
 export type Incomplete = { readonly kind: 'incomplete' } & Told & RefusalWith<CodeWith<'incomplete'>>;
 
 /** It began and was cut short. What it did until then nobody knows; asking again tells nothing more. */

@@ -4,8 +4,8 @@ import type { z } from 'zod';
 export type RetryAdvice = 'change' | 'ask' | 'later';
 
 /**
- * What a mutation came to that is answered with this code. `none`: certainly no effect. `incomplete`: it had its
- * effect, but not all that was asked for. `running`, `interrupted`: so stands the operation that its key names.
+ * What a mutation came to that is answered with this code. `none`: certainly no effect. `incomplete`: it had, or
+ * may have had, a part of its effect, and its key stays taken. `running`, `interrupted`: so stands the operation that its key names.
  * `unknown`: only the ledger can tell, if anything can.
  */
 export type Effect = 'none' | 'incomplete' | 'running' | 'interrupted' | 'unknown';

@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { fileOperations } from './files.ts';
 import { buildFloor } from './floor.ts';
 import { layers } from './layers.ts';
 import { ledgerCosts } from './ledger.ts';
@@ -50,6 +51,7 @@ const measureAll = async (): Promise<Row[]> => {
     if (made.status !== 0) throw new Error(`no repository to compare with: ${made.stderr}`);
     await add('git status', gitStatus(product, http, effort, join(product.folder, 'project')));
     await add('ledger', ledgerCosts(product.folder, effort.many));
+    await add('files', fileOperations(product, http, effort));
     await add('usage', usageOfMany(http, effort.turns));
     await add('quota', costOfQuota(product, http, effort));
     await add('large output', largeOutput(product, http, effort.turns));

@@ -32,6 +32,8 @@ interface ServiceOptions {
   readonly auditUnread?: boolean;
   /** A folder of an earlier service, to start on again. */
   readonly folder?: string;
+  /** What becomes the service, in place of its own command line. */
+  readonly program?: string;
 }
 
 const freePort = async (): Promise<number> =>
@@ -66,7 +68,8 @@ export class Service {
     this.port = port;
     this.client = new Client(port, token);
     const [setpriv, ...rights] = productionRights;
-    this.process = spawn(setpriv, [...rights, process.execPath, `${root}/dist/deploy/cli.js`, 'start'], {
+    const program = options.program ?? `${root}/dist/deploy/cli.js`;
+    this.process = spawn(setpriv, [...rights, process.execPath, program, 'start'], {
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
       cwd: '/',

@@ -12,6 +12,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { mintedAt, uuidBytes, uuidText } from '../../protocol/operation-id.ts';
 import { Facts } from './facts.ts';
+import { keepLog } from './keep-log.ts';
 import { migrations } from './migrations.ts';
 import type { Finish, LedgerAnswer, LedgerRecord, NewRecord } from './record.ts';
 
@@ -38,6 +39,7 @@ export class ForeignFile extends Error {}
 /** The open ledger. */
 export class LedgerDatabase {
   readonly facts: Facts;
+  readonly #path: string;
   readonly #database: DatabaseSync;
   readonly #insert: StatementSync;
   readonly #update: StatementSync;
@@ -52,11 +54,14 @@ export class LedgerDatabase {
    */
   constructor(path: string) {
     const database = new DatabaseSync(path);
+    this.#path = path;
     this.#database = database;
     try {
+      // First of all: the first read of a file with a log would make the shared memory file, which a full disk refuses.
+      database.exec('PRAGMA locking_mode = EXCLUSIVE;');
       this.#recognize();
       database.exec(
-        `PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = ${pageBytes}; PRAGMA journal_mode = WAL;
+        `PRAGMA page_size = ${pageBytes}; PRAGMA journal_mode = WAL;
          PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${checkpointPages}; PRAGMA temp_store = MEMORY;
          PRAGMA trusted_schema = OFF;`,
       );
@@ -174,7 +179,7 @@ export class LedgerDatabase {
     this.#database.exec('PRAGMA synchronous = FULL');
     this.facts.set({ closed_well: 1 });
     this.checkpoint();
-    this.#database.close();
+    keepLog(this.#path, () => this.#database.close());
   }
 
   /** Gives the file up as it is. */

@@ -11,14 +11,20 @@ import { SettingsError } from '../../protocol/settings.ts';
 
 const keyBytes = 32;
 
+/** The key, and whether it was made just now: then there has been no ledger before. */
+export interface LedgerKey {
+  readonly key: Buffer;
+  readonly isNew: boolean;
+}
+
 /** Reads the key, or makes one. A crash in the middle leaves none, never a part of one. @throws SettingsError */
-export const readOrMakeKey = (path: string): Buffer => {
+export const readOrMakeKey = (path: string): LedgerKey => {
   try {
     const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
     try {
       const key = readFileSync(fd);
       if (key.length !== keyBytes) throw new SettingsError(['RUNNER_STATE_DIR holds a ledger key of a wrong size.']);
-      return key;
+      return { key, isNew: false };
     } finally {
       closeSync(fd);
     }
@@ -39,7 +45,7 @@ export const readOrMakeKey = (path: string): Buffer => {
     closeSync(fd);
   }
   renameSync(temporary, path);
-  return key;
+  return { key, isNew: true };
 };
 
 /** Of an environment entry only the name goes in: a value may be a token, which is another one each time. */

@@ -9,9 +9,9 @@ import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
 import { Refusal } from '../../protocol/errors.ts';
-import { ledgerTimeoutMs } from '../../protocol/limits.ts';
 import { ProtocolViolation } from '../../protocol/msgpack-check.ts';
 import { SettingsError } from '../../protocol/settings.ts';
+import { Batches, type Came } from './batches.ts';
 import { Digests, readOrMakeKey } from './digest.ts';
 import type { Finish, LedgerAnswer, LedgerOpening, LedgerRecord, LedgerRequest, NewRecord } from './record.ts';
 
@@ -19,11 +19,6 @@ interface LedgerSettings {
   readonly stateDir: string;
   /** Records older than this go, ms. */
   readonly retainMs: number;
-}
-
-interface Asked {
-  readonly request: LedgerRequest;
-  readonly settle: (answer: LedgerAnswer) => void;
 }
 
 /** The extension is this file's own: the thread is compiled where this is, and isn't where it isn't. */
@@ -34,39 +29,42 @@ export class Ledger {
   readonly digests: Digests;
   readonly #thread: Worker;
   readonly #log: Logger;
-  #asked: Asked[] = [];
-  #underWay: readonly Asked[] = [];
+  readonly #batches: Batches;
   #failing = false;
 
   private constructor(thread: Worker, digests: Digests, log: Logger) {
     this.#thread = thread;
     this.digests = digests;
     this.#log = log;
-    thread.on('message', (answers: readonly LedgerAnswer[]) => this.#take(answers));
+    this.#batches = new Batches((batch) => thread.postMessage(batch));
+    thread.on('message', (answers: readonly LedgerAnswer[]) => this.#batches.take(answers));
   }
 
   /**
    * Opens the ledger, and says in the log what an earlier life left.
-   * @throws SettingsError when it can't be used
+   * @throws SettingsError when only a person can mend it; Error when it may be tried again
    */
   static async open({ stateDir, retainMs }: LedgerSettings, log: Logger): Promise<Ledger> {
-    const digests = new Digests(readOrMakeKey(join(stateDir, 'ledger.key')));
+    const { key, isNew } = readOrMakeKey(join(stateDir, 'ledger.key'));
+    const digests = new Digests(key);
     const thread = new Worker(threadProgram, {
-      workerData: { path: join(stateDir, 'ledger.db'), keyCheck: digests.keyCheck, retainMs },
+      workerData: { path: join(stateDir, 'ledger.db'), keyCheck: digests.keyCheck, isNew, retainMs },
       env: {},
       resourceLimits: { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 128 },
     });
     const opening = await new Promise<LedgerOpening>((resolve) => thread.once('message', resolve));
+    if (!opening.opened && opening.newer)
+      throw new SettingsError(['The ledger in RUNNER_STATE_DIR is of a newer version; it is left as it is.']);
+    // Want of room, or a disk that fails: it may pass, so that this is no reason never to be started again.
     if (!opening.opened)
-      throw new SettingsError([
-        `The ledger in RUNNER_STATE_DIR cannot be opened (${opening.code}); it is left as it is.`,
-      ]);
-    const { interrupted, setAside, primed } = opening;
+      throw new Error(`The ledger in RUNNER_STATE_DIR cannot be opened (${opening.code}); it is left as it is.`);
+    const { interrupted, setAside, missing, primed } = opening;
     if (interrupted > 0) log.warn({ interrupted }, 'operations of an earlier life were interrupted');
     if (setAside)
       log.error(
         'the ledger was damaged, or made with another key: it is kept as ledger.db.damaged-…, and a new one begun',
       );
+    if (missing) log.error('there is a ledger key, but its ledger is gone: a new one was begun');
     if (!primed)
       log.warn('the disk has no room that the ledger could keep free: when it is full, mutations are refused');
     return new Ledger(thread, digests, log);
@@ -81,10 +79,12 @@ export class Ledger {
     const answer = await this.#ask({ ask: 'begin', record });
     if (answer.came === 'done') return;
     if (answer.came === 'duplicate') throw new ProtocolViolation('an operation id is used again');
-    // It may be on record all the same, if the answer was late: then it is told that nothing was done.
-    const { operationId } = record;
-    const finish = { operationId, finishedAt: Date.now(), outcome: 'ledger_unavailable', exit: null } as const;
-    void this.#ask({ ask: 'finish', finish: { ...finish, releaseKey: true } });
+    // It will be on record all the same, maybe: then it is told there that nothing was done. What failed never will.
+    if (answer.came === 'late') {
+      const { operationId } = record;
+      const finish = { operationId, finishedAt: Date.now(), outcome: 'ledger_unavailable', exit: null } as const;
+      void this.#ask({ ask: 'finish', finish: { ...finish, releaseKey: true } });
+    }
     throw new Refusal('ledger_unavailable');
   }
 
@@ -110,45 +110,28 @@ export class Ledger {
     await closed;
   }
 
-  #record(answer: LedgerAnswer): LedgerRecord | undefined {
+  #record(answer: Came): LedgerRecord | undefined {
     if (answer.came === 'record') return answer.record;
     throw new Refusal('ledger_unavailable');
   }
 
-  /** Bounded in time, and so in number: a mutation or a look-up asks one thing at a time, and the link bounds them. */
-  #ask(request: LedgerRequest): Promise<LedgerAnswer> {
-    const { promise, resolve } = Promise.withResolvers<LedgerAnswer>();
-    const timer = setTimeout(() => this.#settled({ came: 'failed', code: 'timeout' }, resolve), ledgerTimeoutMs);
-    const settle = (answer: LedgerAnswer): void => {
-      clearTimeout(timer);
-      this.#settled(answer, resolve);
-    };
-    this.#asked.push({ request, settle });
-    if (this.#underWay.length === 0) this.#send();
-    return promise;
+  async #ask(request: LedgerRequest): Promise<Came> {
+    const answer = await this.#batches.ask(request);
+    this.#tell(request, answer);
+    return answer;
   }
 
-  /** What gathered while the last batch was written is the next one: one commit for all of it. */
-  #send(): void {
-    if (this.#asked.length === 0) return;
-    this.#underWay = this.#asked;
-    this.#asked = [];
-    this.#thread.postMessage(this.#underWay.map(({ request }) => request));
-  }
-
-  #take(answers: readonly LedgerAnswer[]): void {
-    const batch = this.#underWay;
-    this.#underWay = [];
-    this.#send();
-    for (const [index, { settle }] of batch.entries()) settle(answers[index] ?? { came: 'failed', code: 'no answer' });
-  }
-
-  #settled(answer: LedgerAnswer, resolve: (answer: LedgerAnswer) => void): void {
-    const failing = answer.came === 'failed';
-    if (failing && !this.#failing)
-      this.#log.error({ code: answer.code }, 'the ledger cannot be used; mutations are refused');
-    if (!failing && this.#failing) this.#log.info('the ledger can be used again');
-    this.#failing = failing;
-    resolve(answer);
+  /** Says once when it begins to fail, and once when it works again. A look-up that works says nothing of that. */
+  #tell({ ask }: LedgerRequest, answer: Came): void {
+    const failing = answer.came === 'failed' || answer.came === 'late';
+    if (failing && !this.#failing) {
+      const code = answer.came === 'failed' ? answer.code : 'timeout';
+      this.#log.error({ code }, 'the ledger cannot be used; mutations are refused');
+      this.#failing = true;
+    }
+    if (!failing && this.#failing && (ask === 'begin' || ask === 'finish')) {
+      this.#log.info('the ledger can be used again');
+      this.#failing = false;
+    }
   }
 }

@@ -15,6 +15,8 @@ export interface OpenedLedger {
   readonly interrupted: number;
   /** Where a file that can't be used was put. */
   readonly setAside: string | undefined;
+  /** There was a ledger, as its key shows, and the file is not there, or was begun and not finished beginning. */
+  readonly missing: boolean;
   /** False when the disk has no room to be kept free for a full one. */
   readonly primed: boolean;
 }
@@ -55,25 +57,41 @@ const setAside = (path: string, now: number): string => {
 };
 
 /**
+ * An operation is minted before it begins: by the wait for its key, and on the link. What was lost may have been
+ * minted this long before the last record that was not, ms.
+ */
+const mintedAheadMs = 600_000;
+
+interface Opening {
+  readonly keyCheck: string;
+  /** The key was made just now. */
+  readonly isNew: boolean;
+  /** ms since 1970. */
+  readonly now: number;
+}
+
+/**
  * Opens the ledger.
  * @throws NewerSchema, or what SQLite or the file system says
  */
-export const openDatabase = (path: string, keyCheck: string, now: number): OpenedLedger => {
-  const existed = existsSync(path);
+export const openDatabase = (path: string, { keyCheck, isNew, now }: Opening): OpenedLedger => {
   const sound = openSound(path, keyCheck);
   const aside = sound === undefined ? setAside(path, now) : undefined;
   const database = sound ?? new LedgerDatabase(path);
   const { facts } = database;
   const bootId = readBootId();
+  const begunBefore = facts.text('key_check') !== undefined;
+  // Also after a start that was killed when it had put a file aside and this one did not tell of it yet.
+  const missing = aside === undefined && !begunBefore && !isNew;
   const interrupted = database.transaction(() => {
     // Nothing is known of what was on record; a record may also be gone with the power, see database.ts.
-    if (aside !== undefined) facts.addGap({ from: 0, to: now });
-    else if (existed && !facts.closedWell && facts.text('boot_id') !== bootId)
-      facts.addGap({ from: database.latest, to: now });
+    if (aside !== undefined || missing) facts.addGap({ from: 0, to: now });
+    else if (begunBefore && !facts.closedWell && facts.text('boot_id') !== bootId)
+      facts.addGap({ from: database.latest - mintedAheadMs, to: now });
     facts.set({ key_check: keyCheck, boot_id: bootId, closed_well: 0 });
     return database.interruptRunning();
   });
-  return { database, interrupted, setAside: aside, primed: primed(database) };
+  return { database, interrupted, setAside: aside, missing, primed: primed(database) };
 };
 
 const primed = (database: LedgerDatabase): boolean => {

@@ -63,7 +63,14 @@ export type LedgerOpening =
       readonly interrupted: number;
       /** The file that was there could not be used, and was put aside. */
       readonly setAside: boolean;
+      /** There was a ledger once, and no file of it is where it should be. */
+      readonly missing: boolean;
       /** False when there was no room on the disk to be kept free. */
       readonly primed: boolean;
     }
-  | { readonly opened: false; readonly code: string };
+  | {
+      readonly opened: false;
+      readonly code: string;
+      /** The file was written by a newer version: it will not pass. */
+      readonly newer: boolean;
+    };

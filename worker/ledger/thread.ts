@@ -2,14 +2,20 @@
  * Purpose: the ledger's own thread: a disk that a user keeps busy may stall it, but never the worker's event loop.
  * Rights: the worker's; it opens files in the state dir only.
  * Called by: ledger.ts starts it and asks it, one batch at a time; all of a batch is one commit.
- * Fails: a batch that can't be committed is answered `failed`, as a whole. An outcome that can't be put down is kept
- * and tried again with every later batch: it has been told to its caller, or will be.
+ * Fails: a batch that can't be committed is answered `failed`, as a whole, but for its look-ups. An outcome that can't
+ * be put down is kept and tried again with every later batch and at the end: it has been told to its caller, or will be.
  */
 import { parentPort, workerData } from 'node:worker_threads';
+import { NewerSchema } from './database.ts';
 import { openDatabase } from './open-database.ts';
 import type { Finish, LedgerAnswer, LedgerOpening, LedgerRequest } from './record.ts';
 
-const { path, keyCheck, retainMs } = workerData as { path: string; keyCheck: string; retainMs: number };
+const { path, keyCheck, isNew, retainMs } = workerData as {
+  path: string;
+  keyCheck: string;
+  isNew: boolean;
+  retainMs: number;
+};
 const port = parentPort;
 if (port === null) throw new Error('the ledger runs in a thread of its own');
 
@@ -26,7 +32,7 @@ const codeOf = (error: unknown): string => {
 };
 
 const serve = (opened: ReturnType<typeof openDatabase>): void => {
-  const { database, interrupted, setAside, primed } = opened;
+  const { database, interrupted, setAside, missing, primed } = opened;
   const unsaved: Finish[] = [];
 
   const answer = (request: LedgerRequest): LedgerAnswer => {
@@ -70,7 +76,7 @@ const serve = (opened: ReturnType<typeof openDatabase>): void => {
 
   const take = (batch: readonly LedgerRequest[]): LedgerAnswer[] => {
     try {
-      if (!batch.some(isWrite)) return batch.map(answer);
+      if (unsaved.length === 0 && !batch.some(isWrite)) return batch.map(answer);
       try {
         return commit(batch);
       } catch {
@@ -97,17 +103,18 @@ const serve = (opened: ReturnType<typeof openDatabase>): void => {
   port.on('message', (message: readonly LedgerRequest[] | 'close') => {
     if (message !== 'close') return say(take(message));
     try {
+      take([]);
       database.close();
     } finally {
       process.exit();
     }
   });
-  say({ opened: true, interrupted, setAside: setAside !== undefined, primed });
+  say({ opened: true, interrupted, setAside: setAside !== undefined, missing, primed });
   setTimeout(expire, expireIntervalMs.more);
 };
 
 try {
-  serve(openDatabase(path, keyCheck, Date.now()));
+  serve(openDatabase(path, { keyCheck, isNew, now: Date.now() }));
 } catch (error) {
-  say({ opened: false, code: codeOf(error) });
+  say({ opened: false, code: codeOf(error), newer: error instanceof NewerSchema });
 }

@@ -103,6 +103,33 @@ test('after the worker’s restart the outcome is told, without outputs', async 
   expect(status.body).not.toHaveProperty('result');
 });
 
+test.each(['worker', 'gateway'] as const)(
+  'a %s that is asked to stop gives the answers that it can give first',
+  async (part) => {
+    const answer = execKeyed(service, 'short', user, 'sh', ['-c', 'echo begun > begun; sleep 0.4; echo all']);
+    await eventually('it has begun', () => existsSync(join(homeOf(service, user), 'begun')));
+    const before = service.part(part).pid;
+    process.kill(before, 'SIGTERM');
+    expect(await answer).toMatchObject({ status: 200, body: { exitCode: 0, stdout: 'all\n' } });
+    await eventually(
+      'another one',
+      () => {
+        try {
+          return service.part(part).pid !== before;
+        } catch {
+          return false;
+        }
+      },
+      10_000,
+    );
+    await service.healthy();
+    expect((await statusOf(service, { user, idempotencyKey: 'short' })).body).toMatchObject({
+      state: 'finished',
+      outcome: 'ok',
+    });
+  },
+);
+
 test('a stop ends what is under way and puts it down; the next start knows all', async () => {
   const done = await execKeyed(service, 'done', user, 'sh', ['-c', 'true']);
   const { answer } = await startSlow('stopped');

@@ -114,15 +114,19 @@ describe('an operation that succeeds', () => {
   it('answers only when all of its output is on its way', async () => {
     let credit = 0;
     const outputs = new Outputs({ credit: () => credit, send: () => undefined }, ['stdout', 'stderr']);
-    const { ask, audited } = await setup(async (_params, context) => {
+    const written = Promise.withResolvers<void>();
+    const { ask, audited, ledger } = await setup(async (_params, context) => {
       context.outputs.write('stdout', Buffer.from('abc'), () => undefined);
+      written.resolve();
       return result;
     });
     let answered = false;
     const answer = ask({ outputs }).then(() => {
       answered = true;
     });
-    await new Promise(setImmediate);
+    await written.promise;
+    // Whatever the ledger was asked for by then has been answered before these are.
+    for (let turn = 0; turn < 3; turn += 1) await ledger.byId(mintOperationId());
     expect(answered).toBe(false);
     expect(audited()).toStrictEqual([]);
     credit = 10;

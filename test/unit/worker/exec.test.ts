@@ -406,13 +406,13 @@ describe('the order of exec’s own checks', () => {
     expect(runs.plans).toStrictEqual([]);
   });
 
-  it('what the space holds counts as changed once the run is gone, and not before', async () => {
-    const { run, runs, quota } = setup();
+  it('what the space holds counts as changed, and the user’s helpers go, once the run is gone and not before', async () => {
+    const { run, runs, quota, discarded } = setup();
     await run();
-    expect(quota.asked).toStrictEqual(['check 7']);
+    expect([quota.asked, discarded]).toStrictEqual([['check 7'], []]);
     runs.gone.resolve();
     await new Promise(setImmediate);
-    expect(quota.asked).toStrictEqual(['check 7', 'changed 7']);
+    expect([quota.asked, discarded]).toStrictEqual([['check 7', 'changed 7'], [7]]);
   });
 
   it('what the space holds has not changed by a run that never was', async () => {

@@ -8,6 +8,7 @@ import { fileHandlers } from '../../../worker/operations/files.ts';
 import { resetHandler } from '../../../worker/operations/workspace-reset.ts';
 import { Outputs } from '../../../worker/outputs.ts';
 import { Spaces } from '../../../worker/spaces.ts';
+import { eventually } from '../../support/wait.ts';
 import { StandInQuota } from './support/quota.ts';
 
 /** Knows where the spaces are; makes none. */
@@ -136,11 +137,12 @@ describe('the lock of the user', () => {
   });
 
   it('is held until the helper has answered, and given back however that is', async () => {
-    const { handlers, context, state } = setup();
+    const { handlers, context, asked, state } = setup();
     const { promise, reject } = Promise.withResolvers<unknown>();
     state.answer = () => promise;
     const first = codeOf(handlers['files.delete']({ user: 7, path: 'f' }, context));
     expect(await codeOf(handlers['files.delete']({ user: 7, path: 'f' }, context))).toBe('busy');
+    await eventually('the call', () => asked.length === 1);
     reject(new Refusal('uncertain'));
     expect(await first).toBe('uncertain');
     state.answer = async () => ({});

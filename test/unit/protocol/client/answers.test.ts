@@ -18,6 +18,8 @@ const kinds: Readonly<Record<string, string>> = {
   bad_agent: 'failed',
   outside_workspace: 'failed',
   bad_target: 'failed',
+  symlink: 'failed',
+  is_directory: 'failed',
   unauthenticated: 'failed',
   tool_not_allowed: 'failed',
   route_not_found: 'failed',
@@ -36,12 +38,17 @@ const kinds: Readonly<Record<string, string>> = {
   limit_failed: 'failed',
   kill_incomplete: 'incomplete',
   workspace_broken: 'failed',
+  file_failed: 'incomplete',
+  write_failed: 'failed',
+  reset_failed: 'incomplete',
+  usage_failed: 'failed',
   internal: 'uncertain',
   uncertain: 'uncertain',
   worker_unavailable: 'failed',
   overloaded: 'failed',
   draining: 'failed',
   ledger_unavailable: 'failed',
+  disk_quota: 'failed',
 };
 
 const answering = (status: number, body: unknown, headers: Readonly<Record<string, string>> = {}) =>

@@ -1,9 +1,9 @@
-import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
 import { ProtocolViolation } from '../../../../protocol/msgpack-check.ts';
-import { mintOperationId } from '../../../../protocol/operation-id.ts';
+import { mintOperationId, uuidBytes } from '../../../../protocol/operation-id.ts';
 import { SettingsError } from '../../../../protocol/settings.ts';
 import type { Ledger } from '../../../../worker/ledger/ledger.ts';
 import type { Finish, NewRecord } from '../../../../worker/ledger/record.ts';
@@ -134,7 +134,7 @@ const closedLedger = async () => {
 };
 
 describe('a file that can’t be used', () => {
-  const damages: readonly (readonly [string, (path: string) => void])[] = [
+  const damages: readonly (readonly [string, (path: string, operationId: string) => void])[] = [
     ['is no database', (path) => writeFileSync(path, 'x'.repeat(100_000))],
     ['is cut off', (path) => writeFileSync(path, readFileSync(path).subarray(0, 10_000))],
     [
@@ -143,6 +143,17 @@ describe('a file that can’t be used', () => {
         const bytes = readFileSync(path);
         // All pages but the first, which holds the header: every table and index is hit.
         bytes.fill(0x5a, 4096, 20 * 4096);
+        writeFileSync(path, bytes);
+      },
+    ],
+    [
+      'has one damaged page, of records',
+      (path, operationId) => {
+        const bytes = readFileSync(path);
+        const found = bytes.indexOf(uuidBytes(operationId));
+        if (found < 0) throw new Error('the record is not in the file');
+        // The head of its b-tree page.
+        bytes.fill(0, found - (found % 4096), found - (found % 4096) + 8);
         writeFileSync(path, bytes);
       },
     ],
@@ -159,7 +170,7 @@ describe('a file that can’t be used', () => {
   ];
   it.each(damages)('since it %s is kept, told of, and never said to hold nothing', async (_what, damage) => {
     const { path, stateDir, operationId } = await closedLedger();
-    damage(path);
+    damage(path, operationId);
     copyFileSync(path, `${stateDir}/copy`);
     const { ledger, logged } = await openLedger(stateDir);
     expect(logged.join()).toContain('ledger.db.damaged-');
@@ -173,15 +184,43 @@ describe('a file that can’t be used', () => {
     expect(await ledger.byId(mintOperationId(Date.now() + 1_000)), 'one of later').toBeUndefined();
   });
 
+  it('is gone: told of, and never said to have held nothing', async () => {
+    const { path, stateDir, operationId } = await closedLedger();
+    rmSync(path);
+    const { ledger, logged, close } = await openLedger(stateDir);
+    expect(logged.join()).toContain('its ledger is gone');
+    await expect(ledger.byId(operationId), 'it did begin').rejects.toMatchObject({ code: 'ledger_unavailable' });
+    await close();
+    const again = await openLedger(stateDir);
+    expect(again.logged.join(), 'the new one is there').not.toContain('is gone');
+    await expect(again.ledger.byId(operationId)).rejects.toMatchObject({ code: 'ledger_unavailable' });
+  });
+
+  it('was never there: nothing is told, and nothing began', async () => {
+    const { ledger, logged } = await openLedger();
+    expect(logged.join()).not.toContain('gone');
+    expect(await ledger.byId(mintOperationId())).toBeUndefined();
+  });
+
   it('is of a newer version: the start is refused and the file left alone', async () => {
     const { path, stateDir } = await closedLedger();
     const database = new DatabaseSync(path);
     database.exec('PRAGMA user_version = 99');
     database.close();
     const before = readFileSync(path);
+    await expect(openLedger(stateDir)).rejects.toThrow('of a newer version');
     await expect(openLedger(stateDir)).rejects.toThrow(SettingsError);
     expect(readFileSync(path).equals(before)).toBe(true);
     expect(readdirSync(stateDir).sort()).toStrictEqual(['ledger.db', 'ledger.key']);
+  });
+
+  it('can’t be opened: the start fails, and may be tried again', async () => {
+    const stateDir = stateFolder();
+    mkdirSync(join(stateDir, 'ledger.db'));
+    const error: unknown = await openLedger(stateDir).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(Error);
+    expect(error).not.toBeInstanceOf(SettingsError);
+    expect(String(error)).toContain('SQLITE_14');
   });
 
   it('has a key of a wrong size: the start is refused', async () => {
@@ -206,6 +245,8 @@ describe('a machine that went down', () => {
     await facts(stateDir, "UPDATE fact SET value = 'another' WHERE name = 'boot_id'");
     const { ledger } = await openLedger(stateDir);
     await expect(ledger.byId(lost)).rejects.toMatchObject({ code: 'ledger_unavailable' });
+    const waited = mintOperationId(Date.now() - 60_000);
+    await expect(ledger.byId(waited), 'it may have begun later').rejects.toMatchObject({ code: 'ledger_unavailable' });
     expect(await ledger.byId(operationId)).toMatchObject({ state: 'finished' });
     expect(await ledger.byId(mintOperationId(Date.now() - 3_600_000)), 'long before').toBeUndefined();
   });

@@ -1,0 +1,20 @@
+import type { OperationName, operations } from '../../../protocol/operations/index.ts';
+import { execRows } from './exec.ts';
+import { deleteRows, resetRows, writeRows } from './files.ts';
+import type { ChaosRow } from './row.ts';
+
+/** The operations that change something. */
+type Mutating = {
+  [Name in OperationName]: (typeof operations)[Name]['effect'] extends 'mutate' ? Name : never;
+}[OperationName];
+
+/** The table: a mutating operation without a row in it does not compile. */
+const rowsByOperation = {
+  exec: execRows,
+  'files.write': writeRows,
+  'files.delete': deleteRows,
+  'workspace.reset': resetRows,
+} as const satisfies Record<Mutating, readonly ChaosRow[]>;
+
+/** All rows. */
+export const rows: readonly ChaosRow[] = Object.values(rowsByOperation).flat();
