@@ -14,6 +14,12 @@ const rowsByOperation = {
   'files.write': writeRows,
   'files.delete': deleteRows,
   'workspace.reset': resetRows,
+  // Not struck yet. Their effect is on a process, which is ended with the link that a strike cuts, so that what is on the
+  // disk afterwards does not tell whether it was had.
+  'process.start': [],
+  'process.write': [],
+  'process.resize': [],
+  'process.terminate': [],
 } as const satisfies Record<Mutating, readonly ChaosRow[]>;
 
 /** All rows. */
