@@ -11,6 +11,7 @@ export const messageKind = {
   helper: 4,
   user: 5,
   stdin: 6,
+  beside: 7,
   stdout: 16,
   stderr: 17,
   failed: 18,

@@ -17,7 +17,7 @@
  *        4    4  length of the body in bytes
  *        8    …  body
  *
- * WORKER → SPAWNER. The first message is MSG_RUN, MSG_HELPER or MSG_END. After the first two the worker may send
+ * WORKER → SPAWNER. The first message is MSG_RUN, MSG_BESIDE, MSG_HELPER or MSG_END. After the first three the worker may send
  * MSG_STOP, once and last; after MSG_HELPER also MSG_USER, once, and MSG_STDIN. Anything else ends the run and the
  * connection.
  *
@@ -39,6 +39,9 @@
  *       64    …  strings, each ended by one NUL, in this order and nothing after them:
  *                program (absolute), space (absolute), directory (relative to home; empty = home),
  *                the arguments, the environment entries (KEY=VALUE)
+ *
+ * MSG_BESIDE body: as MSG_RUN's. Its user may have a run beside it, which must not notice its end: files in /tmp are left
+ *                alone, and what it is, one process, is ended by itself.
  *
  * MSG_HELPER body: as MSG_RUN's, and in it 0: uid, time limit, RLIMIT_AS, grace; empty: space, directory. The program
  *                starts as root with the service's capabilities, in the folder /, with a pipe as standard input and
@@ -89,6 +92,7 @@
 #define MSG_HELPER 4
 #define MSG_USER 5
 #define MSG_STDIN 6
+#define MSG_BESIDE 7
 #define MSG_STDOUT 16
 #define MSG_STDERR 17
 #define MSG_FAILED 18
