@@ -23,6 +23,8 @@ const reservePages = 1024;
 const checkpointPages = reservePages / 2;
 /** The largest file that is looked through at its start: 512 MiB, some three million records. */
 const checkedPagesMax = 131_072;
+/** How long another process may take to be done with the file, ms: a person who looks into it, not a second service. */
+const busyWaitMs = 3_000;
 /** Records that are removed in one transaction: others wait for it. */
 const expireBatch = 500;
 
@@ -55,7 +57,7 @@ export class LedgerDatabase {
    * @throws NewerSchema, ForeignFile, or what SQLite says; the file is as it was then
    */
   constructor(path: string) {
-    const database = new DatabaseSync(path);
+    const database = new DatabaseSync(path, { timeout: busyWaitMs });
     this.#path = path;
     this.#database = database;
     try {
