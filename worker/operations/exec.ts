@@ -5,9 +5,10 @@
  * Fails: with a refusal for every end that is not the tool's own; the user's lock is given back only when the run is gone.
  */
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { LaunchStep } from '../../helper/contract.ts';
 import { type ErrorCode, Refusal } from '../../protocol/errors.ts';
-import { processesForHelper, termGraceMs } from '../../protocol/limits.ts';
+import { killLimitMs, processesForHelper, termGraceMs } from '../../protocol/limits.ts';
 import { exec } from '../../protocol/operations/exec.ts';
 import type { Params, Result } from '../../protocol/operations/index.ts';
 import { toolPath, type WorkerConfig } from '../config.ts';
@@ -97,6 +98,8 @@ const settled = async (handle: RunHandle, context: HandlerContext): Promise<RunE
     case 'unreached':
       throw new Refusal('worker_unavailable');
     case 'lost':
+      // Told, and put on record, when nothing of it can have an effect any more: that is all that can be known of it.
+      await Promise.race([handle.gone, delay(killLimitMs, undefined, { ref: false })]);
       throw new Refusal('uncertain');
     case 'incomplete':
       if (end.exit.exitCode !== undefined) context.note({ exit: end.exit.exitCode });

@@ -51,7 +51,8 @@ const attacks = (signal: string) => `
         *helper/fs/mai[n].js*) kill -${signal} \${p#/proc/} && echo hit ;;
       esac
     done
-  done 2>/dev/null`;
+  done 2>/dev/null
+  exit 0`;
 const fork = '(for n in $(seq 40); do sleep 3 & echo hit; done) 2>/dev/null; exec sleep 3';
 
 test.each([
