@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "processes.h"
 #include "killer.h"
+#include "processes.h"
 #include "relay.h"
 #include "signals.h"
 #include "wire.h"
