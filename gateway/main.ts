@@ -42,8 +42,8 @@ const run = async (): Promise<void> => {
 
   const stage = { draining: false };
   const audit = openAudit(log, () => {
-    log.fatal('the reader of the audit is gone: the gateway stops');
-    stop(1);
+    log.fatal('the reader of the audit is gone: the service stops');
+    stop(exitConfiguration);
   });
   const link = new WorkerLink({
     socketPath: settings.RUNNER_SOCKET,

@@ -21,7 +21,8 @@ const sentence = (issue: z.core.$ZodIssue): string => {
     return named === undefined ? 'There is an unknown field.' : `There is an unknown field "${named}".`;
   }
   const field = fieldName(issue.path);
-  if (field === '') return 'The request must be a JSON object.';
+  if (field === '')
+    return issue.code === 'custom' ? `The request ${issue.message}.` : 'The request must be a JSON object.';
   const missing = issue.code === 'invalid_type' && issue.input === undefined;
   if (missing) return `The field "${field}" is missing.`;
   if (issue.code === 'invalid_type') return `The field "${field}" must be of type ${issue.expected}.`;

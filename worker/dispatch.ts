@@ -188,7 +188,9 @@ export class Dispatch {
   /** Nothing is done; the line names the operation that was. */
   #replay(step: Step, earlier: Replay): Promise<Outcome> {
     const { operationId, record } = earlier;
-    this.#audit({ ...step, operationId }, record.exit === null ? {} : { exit: record.exit }, 'ok', 'replayed');
+    const { outcome, exit } = record;
+    const status = outcome === 'ok' || outcome === 'timeout' ? outcome : 'error';
+    this.#audit({ ...step, operationId }, exit === null ? {} : { exit }, status, 'replayed');
     return replay(earlier, step.outputs);
   }
 

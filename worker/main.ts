@@ -26,7 +26,7 @@ import { makeWork } from './work.ts';
 /** EX_CONFIG (sysexits.h): init does not start this again. */
 const configurationStatus = 78;
 /** What comes after the drain at a stop, ms. With it less than the 3 s after which init kills. */
-const runsLimitMs = 1_000;
+const runsLimitMs = 800;
 const spawnerLimitMs = 500;
 const ledgerLimitMs = 300;
 const flushLimitMs = 200;
@@ -46,7 +46,8 @@ if (wrong !== undefined) refuseToStart(wrong);
 const main = async (): Promise<void> => {
   const config = readConfig(process.env);
   const log = makeLog(config.logLevel);
-  const audit = openAudit(log, () => void stop(0, 1));
+  // Nobody would read what another worker says either: the service stops.
+  const audit = openAudit(log, () => void stop(0, configurationStatus));
   prepareFolders(config.workDir, config.stateDir);
   const { socketPath, gatewayUid, gatewayGid } = config;
   const place = { socketPath, gatewayUid, gatewayGid, native: nativeProgram, ownNames: ['spawner'], log };

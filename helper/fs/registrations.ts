@@ -23,7 +23,7 @@ const ifThere = <T>(act: () => T): T | undefined => {
   try {
     return act();
   } catch (error) {
-    if (error instanceof FsRefusal || ['ENOENT', 'ENOTDIR'].includes(errnoOf(error) ?? '')) return undefined;
+    if (error instanceof FsRefusal || ['ENOENT', 'ENOTDIR', 'EACCES'].includes(errnoOf(error) ?? '')) return undefined;
     throw error;
   }
 };

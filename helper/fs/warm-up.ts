@@ -20,8 +20,8 @@ const here = fileURLToPath(import.meta.url);
 /** Rehearses the looking of a first call. */
 export const warmUp = (): void => {
   parseRequest(parseBody(Buffer.from('{"kind":"call","id":1,"verb":"list","path":"","entriesMax":1}')));
-  // Not a space: it is root's.
-  holdSpace(dirname(here), process.getuid?.() ?? 0);
+  const space = holdSpace(dirname(here), process.getuid?.() ?? 0);
+  if (space !== undefined) closeSync(space);
   const folder = openSync(dirname(here), oPath | constants.O_NOFOLLOW);
   try {
     JSON.stringify(list(folder, { path: '', entriesMax: 2 }));

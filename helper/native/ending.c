@@ -4,10 +4,11 @@
  * First walks, which spare the user's processes outside the run (a file helper). After WALKS passes or WALKS_US, when
  * a walk finds too much, or when a killer is slow (its user starves it), everything of that user goes in one call
  * that no fork escapes.
- * A helper is one process, and its user has a run beside it. So it alone is aimed at, with more killers rather than
- * harder ones, and everything only after HELPER_ALONE_US: its user may trace it, and hold what was killed. While it is
- * root's it is killed as root's own child; once its user is named, as both, since it drops when it likes: whenever it is
- * looked at one of the two is true, and the next pass makes up for a look in between.
+ * What runs beside its user's run (a helper, a count) is one process. It alone is aimed at, with more killers rather than
+ * harder ones: that its exit is slow is no reason to end its user's run. Everything goes only after ALONE_US, and only
+ * for what its user did: trace it, and so hold what was killed, or have it fork.
+ * While a helper is root's it is killed as root's own child; once its user is named, as both, since it drops when it
+ * likes: whenever it is looked at one of the two is true, and the next pass makes up for a look in between.
  */
 #define _GNU_SOURCE
 #include "ending.h"
@@ -20,13 +21,14 @@
 
 #include "clock.h"
 #include "killer.h"
+#include "processes.h"
 #include "relay.h"
 #include "signals.h"
 #include "wire.h"
 
 #define WALKS 20
 #define WALKS_US 200000
-#define HELPER_ALONE_US 1000000
+#define ALONE_US 1000000
 #define KILLER_SLOW_US 50000
 #define WALK_AGAIN_US 8000
 #define ALL_AGAIN_US 250000
@@ -100,10 +102,20 @@ static bool reap_until(struct run *run, int64_t deadline_us, bool killers_only)
 	return ending_reap(run);
 }
 
+static bool is_traced(pid_t pid)
+{
+	struct process process;
+
+	return process_read(pid, &process) && process.traced;
+}
+
 static enum killer_job job_for(const struct run *run, int pass, int64_t spent_us, bool slow)
 {
-	if (run->plan.helper)
-		return spent_us > HELPER_ALONE_US ? KILLER_ALL : KILLER_CHILDREN;
+	if (run->plan.beside) {
+		bool by_its_user = spent_us > ALONE_US && (run->leader_gone || is_traced(run->launch.leader));
+
+		return by_its_user ? KILLER_ALL : KILLER_CHILDREN;
+	}
 	return slow || pass >= WALKS || spent_us > WALKS_US ? KILLER_ALL : KILLER_WALK;
 }
 

@@ -17,6 +17,7 @@
 
 struct plan {
 	bool helper; /* starts undropped */
+	bool beside; /* one process, whose user may have a run that must not notice its end; helpers are */
 	uid_t uid;   /* 0 = a helper whose user has not been named yet */
 	uint64_t time_limit_ms; /* 0 = none */
 	uint64_t output_cap;    /* bytes, each stream */

@@ -66,9 +66,10 @@ bool process_read(pid_t pid, struct process *process)
 
 	const char *state = field(status, "\nState:\t"), *parent = field(status, "\nPPid:\t");
 	const char *ids = field(status, "\nUid:\t"), *threads = field(status, "\nThreads:\t");
+	const char *tracer = field(status, "\nTracerPid:\t");
 	int ppid, count;
 
-	if (state == NULL || parent == NULL || ids == NULL || threads == NULL)
+	if (state == NULL || parent == NULL || ids == NULL || threads == NULL || tracer == NULL)
 		return false;
 	if (sscanf(threads, "%d", &count) != 1 || sscanf(parent, "%d", &ppid) != 1 ||
 	    sscanf(ids, "%u %u %u %u", &process->real, &process->effective, &process->saved, &process->file) != 4)
@@ -77,6 +78,7 @@ bool process_read(pid_t pid, struct process *process)
 	sscanf(status, "Name:\t%15s", process->name);
 	process->pid = pid;
 	process->parent = ppid;
+	process->traced = *tracer != '0';
 	process->zombie = (*state == 'Z' || *state == 'X') && count <= 1;
 	return true;
 }

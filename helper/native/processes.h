@@ -19,6 +19,7 @@ struct process {
 	uid_t real, effective, saved, file;
 	char name[16]; /* the process's own choice */
 	bool zombie; /* and no thread of it lives on */
+	bool traced;
 };
 
 bool is_user(uid_t uid);   /* in the users' range */

@@ -231,7 +231,7 @@ _Noreturn void run_serve(int connection, int life, struct plan plan)
 		message_send_failed(connection, failed, error);
 	} else {
 		relay_settle(&run.relay, run.launch.terminal >= 0);
-		if (!run.plan.helper) /* its user may have a run that needs them */
+		if (!run.plan.beside) /* its user may have a run that needs them */
 			tmpfiles_remove(run.plan.uid);
 		deliver();
 	}

@@ -71,7 +71,7 @@ _Noreturn void supervisor_main(int connection, int life)
 		refuse(connection, STEP_PLAN, error);
 
 	uint32_t kind = get_u32(header), length = get_u32(header + 4);
-	bool starts = kind == MSG_RUN || kind == MSG_HELPER;
+	bool starts = kind == MSG_RUN || kind == MSG_BESIDE || kind == MSG_HELPER;
 	bool sound = (starts && length >= RUN_FIXED && length <= PLAN_MAX) || (kind == MSG_END && length == 4);
 
 	if (!sound)
@@ -92,5 +92,6 @@ _Noreturn void supervisor_main(int connection, int life)
 	error = plan_parse(body, length, kind == MSG_HELPER, &plan);
 	if (error != 0)
 		refuse(connection, STEP_PLAN, error);
+	plan.beside = kind != MSG_RUN;
 	run_serve(connection, life, plan);
 }

@@ -17,10 +17,10 @@
  *        4    4  length of the body in bytes
  *        8    …  body
  *
- * WORKER → SPAWNER. The first message is MSG_RUN, MSG_HELPER or MSG_END. After the first two the worker may send
- * MSG_STOP, once and last; after MSG_HELPER also MSG_USER, once, and MSG_STDIN; after a MSG_RUN whose standard streams
- * are STDIO_PIPES or STDIO_TERMINAL also MSG_STDIN and MSG_SIGNAL, and with a terminal MSG_RESIZE. Anything else ends the
- * run and the connection.
+ * WORKER → SPAWNER. The first message is MSG_RUN, MSG_BESIDE, MSG_HELPER or MSG_END. After the first three the worker
+ * may send MSG_STOP, once and last; after MSG_HELPER also MSG_USER, once, and MSG_STDIN; after a MSG_RUN whose standard
+ * streams are STDIO_PIPES or STDIO_TERMINAL also MSG_STDIN and MSG_SIGNAL, and with a terminal MSG_RESIZE. Anything else
+ * ends the run and the connection.
  *
  * MSG_RUN body (the launch plan), RUN_FIXED bytes and then strings:
  *
@@ -45,10 +45,13 @@
  *                program (absolute), space (absolute), directory (relative to home; empty = home),
  *                the arguments, the environment entries (KEY=VALUE)
  *
- * MSG_HELPER body: as MSG_RUN's, and in it 0: uid, time limit, RLIMIT_AS, grace, standard streams; empty: space, directory. The program
- *                starts as root with the service's capabilities, in the folder /, with a pipe as standard input and
- *                /dev/null as standard error. What it becomes is up to it; nothing that a user wrote may reach it
- *                before it has dropped.
+ * MSG_BESIDE body: as MSG_RUN's, with STDIO_EMPTY. Its user may have a run beside it, which must not notice its end:
+ *                files in /tmp are left alone, and what it is, one process, is ended by itself.
+ *
+ * MSG_HELPER body: as MSG_RUN's, and in it 0: uid, time limit, RLIMIT_AS, grace, standard streams; empty: space,
+ *                directory. The program starts as root with the service's capabilities, in the folder /, with a pipe as
+ *                standard input and /dev/null as standard error. What it becomes is up to it; nothing that a user wrote
+ *                may reach it before it has dropped.
  *
  * MSG_USER body: 4 bytes, the uid that a helper is about to drop to. Said before the helper learns it: from here
  *                on its end is sought among that user's processes as well as among root's.
@@ -102,8 +105,9 @@
 #define MSG_HELPER 4
 #define MSG_USER 5
 #define MSG_STDIN 6
-#define MSG_RESIZE 7
-#define MSG_SIGNAL 8
+#define MSG_BESIDE 7
+#define MSG_RESIZE 8
+#define MSG_SIGNAL 9
 #define MSG_STDOUT 16
 #define MSG_STDERR 17
 #define MSG_FAILED 18

@@ -56,7 +56,7 @@ const strikeWhile = async (
       const traced = await Traced.at(service.now.part('spawner').pid, point);
       try {
         const heard = await send();
-        const pid = traced.killed;
+        const pid = await traced.killed(blowMaxMs);
         return { heard, struck: pid === undefined ? undefined : { ...struck, pid } };
       } finally {
         await traced.end();

@@ -29,10 +29,11 @@ export class Traced {
     return traced;
   }
 
-  /** pid of what it killed. */
-  get killed(): number | undefined {
-    const line = /^(\d+)? *\+\+\+ killed by SIGKILL/m.exec(readFileSync(this.#log, 'latin1'));
-    return line === null ? undefined : Number(line[1] ?? 0);
+  /** pid of what it killed. An answer may come before strace has written that down, so it is given some time, ms. */
+  async killed(withinMs: number): Promise<number | undefined> {
+    const seen = () => /^(\d+)? *\+\+\+ killed by SIGKILL/m.exec(readFileSync(this.#log, 'latin1'));
+    const line = await eventually('strace tells of its kill', () => seen() ?? false, withinMs).catch(() => undefined);
+    return line === undefined ? undefined : Number(line[1] ?? 0);
   }
 
   /** Lets go of everything. */

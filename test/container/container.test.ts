@@ -69,6 +69,23 @@ describe('the container', () => {
     }
   });
 
+  it('writes, reads, lists, counts, deletes and resets', async () => {
+    const user = 970_900;
+    const steps = [
+      ['files/write', { path: 'repos/f', content: 'here' }, { written: true, size: 4 }],
+      ['files/read', { path: 'repos/f' }, { content: 'here' }],
+      ['files/list', { path: 'repos' }, { entries: [{ name: 'f', kind: 'file', size: 4 }] }],
+      ['usage', {}, { bytes: 4, files: 1, over: false }],
+      ['files/delete', { path: 'repos/f' }, { deleted: true }],
+      ['workspace/reset', {}, { reset: true }],
+      ['usage', {}, { bytes: 0, files: 0 }],
+    ] as const;
+    for (const [route, fields, expected] of steps) {
+      const { status, body } = await container.client.post(`/v1/${route}`, { user, ...fields });
+      expect([route, status, body]).toMatchObject([route, 200, expected]);
+    }
+  });
+
   it('reaps an orphan that comes to PID 1', async () => {
     const { stdout } = container.enter('sh', '-c', 'sleep 984 >&- 2>&- & echo started');
     expect(stdout).toBe('started\n');

@@ -34,6 +34,8 @@ const [mood = ''] = process.argv.slice(2);
 if (mood === 'never-ready') await delay(1e9);
 if (mood === 'dies-early') process.exit(1);
 say({ kind: 'ready' });
+// For whoever wants to see from outside that it has said so.
+process.chdir('/proc');
 const { uid = 0, space = '' } = hear();
 if (!existsSync(space)) {
   say({ kind: 'refused', code: 'workspace_broken' });

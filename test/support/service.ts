@@ -140,6 +140,19 @@ export class Service {
     return found;
   }
 
+  /** Waits for another process in the place of one that was ended, and until that serves. */
+  async replaced(which: 'worker' | 'gateway', before: number): Promise<void> {
+    const another = (): boolean => {
+      try {
+        return this.part(which).pid !== before;
+      } catch {
+        return false;
+      }
+    };
+    await eventually(`another ${which}`, another, 20_000);
+    await this.healthy();
+  }
+
   /** The audit line that fits, waiting for it: it is written after the answer. */
   async audited(what: (line: AuditLine) => boolean): Promise<AuditLine> {
     return eventually('an audit line', () => this.audit.find(what));

@@ -49,3 +49,12 @@ test('docs/configuration.md lists every setting, and no other but the tokens', (
   const tokens = ['RUNNER_TOKEN', 'RUNNER_TOKEN_PREVIOUS', 'RUNNER_TOKEN_FILE', 'RUNNER_TOKEN_PREVIOUS_FILE'];
   expect(named.sort()).toEqual([...Object.keys(settingsTable), ...tokens].sort());
 });
+
+test('docs/routes.md names every route, and every field of its request and answer', () => {
+  const text = page('routes.md');
+  for (const [name, row] of Object.entries(operations)) {
+    expect(text, name).toContain(row.route);
+    const fields = [...Object.keys(row.params.shape), ...Object.keys(row.result.shape), ...row.streams];
+    for (const field of fields) expect(text, `${name}.${field}`).toContain(`\`${field}\``);
+  }
+});

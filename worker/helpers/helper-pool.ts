@@ -95,7 +95,6 @@ export class HelperPool {
   /** Ends every helper. Resolves when they are gone; the caller bounds the wait. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    for (const lane of this.#lanes.values()) lane.release();
     await this.#standBy.stop();
   }
 
@@ -122,6 +121,8 @@ export class HelperPool {
         return await before(helper.call(call), isRead(call) ? limit : until, signal);
       } catch (error) {
         if (!(error instanceof HelperFailure || error instanceof Expired)) throw error;
+        if (error instanceof HelperFailure)
+          this.#log.warn({ failure: error.message }, 'a file helper failed in a call');
         const gone = this.#end(lane);
         if (!isRead(call)) throw await this.#lost(lane.user, gone);
         if (last || signal.aborted) throw new Refusal('file_failed');

@@ -21,6 +21,10 @@ const pageBytes = 4096;
 const reservePages = 1024;
 /** The log is written back at this size; priming made it twice as long, and overwriting it needs no new block. */
 const checkpointPages = reservePages / 2;
+/** The largest file that is looked through at its start: 512 MiB, some three million records. */
+const checkedPagesMax = 131_072;
+/** How long another process may take to be done with the file, ms: a person who looks into it, not a second service. */
+const busyWaitMs = 3_000;
 /** Records that are removed in one transaction: others wait for it. */
 const expireBatch = 500;
 
@@ -53,7 +57,7 @@ export class LedgerDatabase {
    * @throws NewerSchema, ForeignFile, or what SQLite says; the file is as it was then
    */
   constructor(path: string) {
-    const database = new DatabaseSync(path);
+    const database = new DatabaseSync(path, { timeout: busyWaitMs });
     this.#path = path;
     this.#database = database;
     try {
@@ -88,8 +92,12 @@ export class LedgerDatabase {
     }
   }
 
-  /** True if SQLite finds nothing wrong in the file. Reads all of it. */
+  /**
+   * True if SQLite finds nothing wrong in the file. That reads all of it, so a very large one is taken as it is: init
+   * does not wait for ever, and damage in it shows as `ledger_unavailable` where it is.
+   */
   get sound(): boolean {
+    if (this.#pragma('page_count') > checkedPagesMax) return true;
     return this.#database.prepare('PRAGMA quick_check(1)').get()?.['quick_check'] === 'ok';
   }
 

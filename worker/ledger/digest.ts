@@ -52,6 +52,9 @@ export const readOrMakeKey = (path: string): LedgerKey => {
 const withoutValues = (entries: unknown): unknown =>
   Array.isArray(entries) ? entries.map((entry) => String(entry).split('=', 1)[0]) : entries;
 
+/** An optional field that is empty means the same as one that isn't there. */
+const isEmpty = (value: unknown): boolean => value === '' || (Array.isArray(value) && value.length === 0);
+
 /** The same for every order of fields. */
 const canonical = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(canonical);
@@ -76,9 +79,9 @@ export class Digests {
     return this.#of('key-check', '').toString('hex');
   }
 
-  /** Of a checked request. Values of environment entries are left out. */
+  /** Of a checked request. Values of environment entries are left out; what is empty counts as absent. */
   ofRequest(operation: string, params: Readonly<Record<string, unknown>>): Uint8Array {
-    const { env, ...rest } = params;
+    const { env, ...rest } = Object.fromEntries(Object.entries(params).filter(([, value]) => !isEmpty(value)));
     return this.#of('request', JSON.stringify([operation, canonical(rest), withoutValues(env) ?? null]));
   }
 

@@ -24,6 +24,9 @@ interface LedgerSettings {
 /** The extension is this file's own: the thread is compiled where this is, and isn't where it isn't. */
 const threadProgram = new URL(`./thread${extname(import.meta.filename)}`, import.meta.url);
 
+/** SQLITE_BUSY, after waiting for what may pass (see database.ts): another process has the file open for itself. */
+const busyCode = 'SQLITE_5';
+
 /** The ledger, as the worker's main thread sees it. */
 export class Ledger {
   readonly digests: Digests;
@@ -55,6 +58,8 @@ export class Ledger {
     const opening = await new Promise<LedgerOpening>((resolve) => thread.once('message', resolve));
     if (!opening.opened && opening.newer)
       throw new SettingsError(['The ledger in RUNNER_STATE_DIR is of a newer version; it is left as it is.']);
+    if (!opening.opened && opening.code === busyCode)
+      throw new SettingsError(['RUNNER_STATE_DIR is in use by another service; this one needs a folder of its own.']);
     // Want of room, or a disk that fails: it may pass, so that this is no reason never to be started again.
     if (!opening.opened)
       throw new Error(`The ledger in RUNNER_STATE_DIR cannot be opened (${opening.code}); it is left as it is.`);

@@ -44,8 +44,8 @@ const openSound = (path: string, keyCheck: string): LedgerDatabase | undefined =
   return undefined;
 };
 
-/** SQLITE_ERROR (a schema that isn't ours), SQLITE_CORRUPT, SQLITE_NOTADB; anything else (no room, no memory) may pass. */
-const damageCodes: ReadonlySet<unknown> = new Set([1, 11, 26]);
+/** SQLITE_CORRUPT, SQLITE_NOTADB; anything else (no room, no memory) may pass. */
+const damageCodes: ReadonlySet<unknown> = new Set([11, 26]);
 const isDamage = (error: unknown): boolean => damageCodes.has(Number((error as { errcode?: number }).errcode) & 0xff);
 
 const setAside = (path: string, now: number): string => {

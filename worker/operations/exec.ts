@@ -18,7 +18,7 @@ import type { LaunchPlan } from '../runs/plan.ts';
 import type { RunHandle, Runs } from '../runs/runs.ts';
 import { type Spaces, uidOf } from '../spaces.ts';
 import type { FileHelpers } from './file-helpers.ts';
-import { environmentOf, refusalOf } from './launching.ts';
+import { environmentOf, lostRun, refusalOf } from './launching.ts';
 
 interface ExecDependencies {
   readonly config: WorkerConfig;
@@ -63,7 +63,7 @@ const settled = async (handle: RunHandle, context: HandlerContext): Promise<RunE
     case 'unreached':
       throw new Refusal('worker_unavailable');
     case 'lost':
-      throw new Refusal('uncertain');
+      throw await lostRun(handle);
     case 'incomplete':
       if (end.exit.exitCode !== undefined) context.note({ exit: end.exit.exitCode });
       throw new Refusal('kill_incomplete');

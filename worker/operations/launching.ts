@@ -1,12 +1,16 @@
 /**
- * Purpose: what every handler that launches a tool has in common: its environment, and what a failed launch means.
- * Rights: none. Pure.
- * Called by: exec.ts, process.ts.
+ * Purpose: what every handler that launches a tool has in common: its environment, and what a launch that failed or was
+ * lost is answered with.
+ * Rights: none.
+ * Called by: exec.ts, process-start.ts.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { LaunchStep } from '../../helper/contract.ts';
 import { type ErrorCode, Refusal } from '../../protocol/errors.ts';
+import { killLimitMs } from '../../protocol/limits.ts';
 import { toolPath } from '../config.ts';
 import { showsBrokenSpace } from '../runs/broken-space.ts';
+import type { RunHandle } from '../runs/runs.ts';
 
 /** The set-up variables of the seed's helper; never a request's to set. */
 const reservedPrefix = 'EXECX_';
@@ -41,4 +45,13 @@ export const refusalOf = (step: LaunchStep, errno: string): Refusal => {
   if (step === 'limits') return new Refusal('limit_failed', { step, errno });
   const code = step === 'directory' ? directoryErrors[errno] : undefined;
   return code === undefined ? new Refusal('exec_failed', { step, errno }) : new Refusal(code);
+};
+
+/**
+ * What a run that nobody saw the end of is answered with: told, and put on record, when nothing of it can have an effect
+ * any more, which is all that can be known of it.
+ */
+export const lostRun = async ({ gone }: Pick<RunHandle, 'gone'>): Promise<Refusal> => {
+  await Promise.race([gone, delay(killLimitMs, undefined, { ref: false })]);
+  return new Refusal('uncertain');
 };

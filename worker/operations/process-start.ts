@@ -20,7 +20,7 @@ import type { LaunchPlan } from '../runs/plan.ts';
 import type { RunHandle, Runs } from '../runs/runs.ts';
 import { type Spaces, uidOf } from '../spaces.ts';
 import type { FileHelpers } from './file-helpers.ts';
-import { environmentOf, refusalOf } from './launching.ts';
+import { environmentOf, lostRun, refusalOf } from './launching.ts';
 
 /** What the handler is made of. */
 export interface StartDependencies {
@@ -66,7 +66,7 @@ const executed = async (handle: RunHandle): Promise<void> => {
     case 'unreached':
       throw new Refusal('worker_unavailable');
     case 'lost':
-      throw new Refusal('uncertain');
+      throw await lostRun(handle);
     case 'incomplete':
       throw new Refusal('kill_incomplete');
     default: // It runs, or has run already.

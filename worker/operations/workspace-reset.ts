@@ -17,5 +17,6 @@ export const resetHandler =
     const deadlineMs = dependencies.config.resetTimeoutMs;
     const what = { user, action: workspaceReset.audit, grows: false, call: { verb: 'reset' }, deadlineMs } as const;
     resultOf('reset', await change(dependencies, what, context), 'uncertain');
+    dependencies.quota.drop(user);
     return { reset: true };
   };

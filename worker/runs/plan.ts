@@ -81,6 +81,9 @@ const encodePlan = (kind: number, plan: LaunchPlan): Buffer | undefined => {
  */
 export const encodeRun = (plan: LaunchPlan): Buffer | undefined => encodePlan(messageKind.run, plan);
 
+/** The bytes of MSG_BESIDE: as encodeRun, for one process beside a run of the same user. */
+export const encodeBeside = (plan: LaunchPlan): Buffer | undefined => encodePlan(messageKind.beside, plan);
+
 /** The bytes of MSG_HELPER. @throws RangeError if the plan, all of it the worker's own, is larger than the spawner takes */
 export const encodeHelper = (plan: HelperPlan): Buffer => {
   const nobody = { uid: 0, space: '', directory: '', timeLimitMs: 0, addressBytesMax: 0, termGraceMs: 0 };

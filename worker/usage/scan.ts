@@ -9,7 +9,7 @@ import type { Logger } from 'pino';
 import { Refusal } from '../../protocol/errors.ts';
 import { killLimitMs, usageEntriesMax, usageListedMax, usageTimeoutMs } from '../../protocol/limits.ts';
 import { showsBrokenSpace } from '../runs/broken-space.ts';
-import { encodeRun } from '../runs/plan.ts';
+import { encodeBeside } from '../runs/plan.ts';
 import { Run, type RunEnd } from '../runs/run.ts';
 import type { Spawner } from '../runs/spawner.ts';
 import { readReport, reportBytesMax, type UsageReport } from './report.ts';
@@ -93,7 +93,7 @@ export class UsageScans {
     await this.#spawner.ready();
     const timeLimitMs = Math.max(Math.round(deadline - performance.now()), worthwhileMs);
     const numbers = [usageEntriesMax, usageListedMax, timeLimitMs - ownEndMs].map(String);
-    const plan = encodeRun({
+    const plan = encodeBeside({
       uid,
       program: this.#program,
       space,

@@ -26,6 +26,8 @@ const modeFor = (folder: number, name: string): number => {
     });
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return newMode;
+    // No file can have such a name.
+    if (errnoOf(error) === 'ENAMETOOLONG') throw new FsRefusal('not_found');
     throw error;
   }
 };

@@ -74,10 +74,11 @@ test('the worker is killed in the middle of a write: interrupted on record, the 
     const { body } = await statusOf(service, { user, idempotencyKey: 'killed' });
     return body.state === 'running';
   });
-  process.kill(service.part('worker').pid, 'SIGKILL');
+  const before = service.part('worker').pid;
+  process.kill(before, 'SIGKILL');
   const told = await answer;
   expect([told.status, told.body.error]).toEqual([502, 'uncertain']);
-  await service.healthy();
+  await service.replaced('worker', before);
   expect(helpersOf(user)).toEqual([]);
   expect(await contentOf(service, user, 'f')).toBe(old);
   expect(await statusOf(service, { operationId: told.body.operationId ?? '' })).toMatchObject({
@@ -98,11 +99,12 @@ test('killed at any moment: old or new, never a half, and no stray after the nex
       for (let at = 0; going; at += 1) await write(user, 'f', contents[at % 2] ?? '').catch(() => undefined);
     })();
     await new Promise((resolve) => setTimeout(resolve, 100 + 37 * round));
-    process.kill(service.part('worker').pid, 'SIGKILL');
+    const before = service.part('worker').pid;
+    process.kill(before, 'SIGKILL');
     going = false;
     await writing;
     expect(contents).toContain(readFileSync(place, 'utf8'));
-    await service.healthy();
+    await service.replaced('worker', before);
   }
   await eventually('it is served again', async () => (await write(user, 'g', '')).status === 200);
   expect(readdirSync(spaceOf(service, user)).sort()).toEqual(['home', 'tmp']);

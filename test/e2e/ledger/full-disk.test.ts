@@ -71,8 +71,7 @@ test('a full disk: a worker that is killed on it comes back, and so does a servi
   };
   const killed = service.part('worker').pid;
   process.kill(killed, 'SIGKILL');
-  await eventually('it is gone', () => !existsSync(`/proc/${killed}`));
-  await service.healthy();
+  await service.replaced('worker', killed);
   await known();
   service.process.kill('SIGTERM');
   expect(await service.exited).toMatchObject({ code: 0 });

@@ -1,9 +1,11 @@
-import { existsSync, lstatSync, readdirSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { holdRun } from '../../support/held-run.ts';
 import { processesOf } from '../../support/processes.ts';
 import { Service } from '../../support/service.ts';
 import { homeOf, spaceOf, systemTools, uidOf } from '../../support/user.ts';
+import { eventually } from '../../support/wait.ts';
 
 let service: Service;
 let next = 111_400;
@@ -36,6 +38,21 @@ const run = async (user: number, script: string): Promise<void> => {
 };
 
 describe('usage', () => {
+  it('takes nothing from a run that its user has beside it', async () => {
+    const user = next++;
+    const file = `/tmp/usage-test-${uidOf(user)}`;
+    const script = `echo kept > ${file}; echo set; while [ ! -e done ]; do sleep 0.05; done; cat ${file}`;
+    await run(user, ':');
+    const answer = service.exec(user, 'sh', ['-c', script]);
+    await eventually('the file is there', () => existsSync(file));
+    expect((await usageOf(user)).files).toBe(0);
+    expect(existsSync(file)).toBe(true);
+    writeFileSync(join(homeOf(service, user), 'done'), '');
+    expect((await answer).body).toMatchObject({ exitCode: 0, stdout: 'set\nkept\n' });
+    // A run's own end takes it away.
+    expect(existsSync(file)).toBe(false);
+  });
+
   it('of the seed’s example is exact, and goes down when something is deleted', async () => {
     const user = next++;
     await run(user, 'printf 0123456789 >a; printf abc >b; printf xy >../tmp/c; ln -s a link');

@@ -3,7 +3,10 @@ import type { Evidence, Heard } from '../../chaos/evidence.ts';
 import { judge } from '../../chaos/judge.ts';
 import { planRound } from '../../chaos/plan.ts';
 import { strikes } from '../../chaos/points.ts';
+import { execRows } from '../../chaos/rows/exec.ts';
 
+const [exec] = execRows;
+if (exec === undefined) throw new Error('no row');
 const operationId = '01a22c9b-50ac-752b-8cd7-0b94b055d0f1';
 const success = { exitCode: 0, timedOut: false, stdout: 'x\n', operationId };
 const answer = (status: number, body: object, replayed = false): Heard => ({
@@ -22,7 +25,7 @@ const whole = { begun: 1, completed: 1 };
 
 /** A round that went well: an answer, its record, its effect, a replay. */
 const good: Evidence = {
-  plan: { ...planRound(1, 0), point: 'reply-sent', fault: 'cut', key: 'k', callers: 1, callersAgain: 1 },
+  plan: { ...planRound(1, 0), row: exec, point: 'reply-sent', fault: 'cut', key: 'k', callers: 1, callersAgain: 1 },
   struck: { pid: 1, operationId },
   heard: [answer(200, success)],
   lookUps: [ok],

@@ -444,6 +444,20 @@ describe('the lock of the user', () => {
     expect(isFree(locks)).toBe(true);
   });
 
+  it('tells of a lost run only when nothing of it is left', async () => {
+    const { run, runs } = setup();
+    runs.end = { kind: 'lost' };
+    let told = false;
+    const answer = refusalOf(run()).finally(() => {
+      told = true;
+    });
+    for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+    expect(runs.plans).toHaveLength(1);
+    expect(told).toBe(false);
+    runs.gone.resolve();
+    expect((await answer).code).toBe('uncertain');
+  });
+
   const resisting: readonly (readonly [string, End])[] = [
     ['a lost run', { kind: 'lost' }],
     ['a run that could not be ended', { kind: 'incomplete', exit }],

@@ -48,6 +48,14 @@ describe('deleting', () => {
     again('p');
   });
 
+  it('one that its user has closed the pointer of goes, and its registration stays', async () => {
+    user.sh(`chmod 000 ${conversation}/p/.git`);
+    expect(await helper.delete(conversation)).toStrictEqual({});
+    expect([registered('p'), registered('q')]).toStrictEqual([true, false]);
+    user.sh('git -C repos/p worktree prune; git -C repos/q worktree prune');
+    again('p');
+  });
+
   it('one whose files name each other by relative paths', async () => {
     user.sh(`
       echo "gitdir: ../../../repos/p/.git/worktrees/p" > ${conversation}/p/.git

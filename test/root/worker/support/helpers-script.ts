@@ -1,5 +1,5 @@
 /** Under the worker's rights, in processes of its own: one scenario of the pool of fs helpers; prints what it saw. */
-import { chmodSync, mkdirSync, readFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
@@ -77,7 +77,15 @@ const helpers = (): ProcessView[] =>
       !command.startsWith('unshare') &&
       command.split(' ').includes('--disable-sigusr1'),
   );
-const standing = (): ProcessView[] => helpers().filter(({ uids }) => uids.every((id) => id === 0));
+const isReady = (pid: number): boolean => {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`) === '/proc';
+  } catch {
+    return false;
+  }
+};
+/** Those that stand by, and have said that they are ready. */
+const standing = (): ProcessView[] => helpers().filter(({ pid, uids }) => uids.every((id) => id === 0) && isReady(pid));
 const of = (id: number): ProcessView[] => processesOf(id).filter(({ state }) => state !== 'Z');
 /** Calls that the user's helpers were asked, by what they wrote down as that user: read by one of that user's runs. */
 const shell = async (script: string): Promise<string> => {
@@ -116,16 +124,16 @@ const kill = (pid: number): void => void process.kill(pid, 'SIGKILL');
 
 const scenarios: Readonly<Record<string, () => Promise<unknown>>> = {
   async life() {
-    const pool = makePool({ standBy: 2, idleMs: 400 });
+    const pool = makePool({ standBy: 2, idleMs: 1_500 });
     await spawner.start();
     pool.start();
     await eventually('two stand by', () => standing().length === 2, patienceMs);
     const before = standing().map(({ pid }) => pid);
     const first = await told(pool, user, list('a'));
     const seen = of(uid).map(({ uids }) => uids);
-    await eventually('two stand by again', () => standing().length === 2, patienceMs);
     const again = await told(pool, user, list('b'));
     const status = readFileSync(`/proc/${first.pid}/status`, 'utf8');
+    await eventually('two stand by again', () => standing().length === 2, patienceMs);
     await eventually('the idle one is gone', () => of(uid).length === 0, patienceMs);
     const afterwards = await told(pool, user, list('c'));
     await pool.stop();
@@ -146,11 +154,11 @@ const scenarios: Readonly<Record<string, () => Promise<unknown>>> = {
     await spawner.start();
     await told(pool, user, change('warm'));
     await told(pool, user, list('warm'));
-    const stuck = told(pool, user, change('hang'), 1_500);
+    const stuck = told(pool, user, change('hang'), 6_000);
     const read = await told(pool, user, list('quick'));
     const [one, two] = await Promise.all([told(pool, user, list('wait-a-bit')), told(pool, user, list('next'))]);
     const seen = of(uid).length;
-    return { stuck: await stuck, read: read.ms < 1_000, inOrder: two.ms >= 250 && one.pid === two.pid, helpers: seen };
+    return { stuck: await stuck, read: read.ms < 5_000, inOrder: two.ms >= 250 && one.pid === two.pid, helpers: seen };
   },
 
   async reads() {
@@ -173,8 +181,8 @@ const scenarios: Readonly<Record<string, () => Promise<unknown>>> = {
       once[way] = [code ?? typeof pid, await asked(`once-${way}`), of(uid).length];
     }
     const always = { code: (await told(pool, user, list('die'))).code, asked: await asked('die') };
-    const hangs = await told(pool, user, list('once-hang'), 3_000);
-    const stuck = await told(pool, user, list('hang'), 1_000);
+    const hangs = await told(pool, user, list('once-hang'), 8_000);
+    const stuck = await told(pool, user, list('hang'), 4_000);
     const refused = await told(pool, user, list('refuse'));
     const kept = await told(pool, user, list('a'));
     const twice = await told(pool, user, list('says-twice'));
@@ -182,8 +190,8 @@ const scenarios: Readonly<Record<string, () => Promise<unknown>>> = {
     return {
       once,
       always,
-      hangs: [typeof hangs.pid, hangs.ms >= 1_400 && hangs.ms < 3_000],
-      stuck: [stuck.code, stuck.ms >= 900 && stuck.ms < 3_000, await asked('hang')],
+      hangs: [typeof hangs.pid, hangs.ms >= 3_900 && hangs.ms < 8_000],
+      stuck: [stuck.code, stuck.ms >= 3_900 && stuck.ms < 8_000, await asked('hang')],
       refused: refused.code,
       kept: typeof kept.pid,
       twice: typeof twice.pid,
@@ -195,7 +203,7 @@ const scenarios: Readonly<Record<string, () => Promise<unknown>>> = {
     await spawner.start();
     const seen: Record<string, unknown> = {};
     for (const way of ['die', 'garbage', 'hang']) {
-      const { code } = await told(pool, user, change(way), 1_500);
+      const { code } = await told(pool, user, change(way), 5_000);
       const left = of(uid).length;
       seen[way] = [code, left, await asked(way)];
     }
@@ -213,7 +221,7 @@ const scenarios: Readonly<Record<string, () => Promise<unknown>>> = {
       patienceMs,
     );
     await shell(`kill -STOP ${replaced.pid}`);
-    const stopped = await told(pool, user, change('c'), 1_500);
+    const stopped = await told(pool, user, change('c'), 5_000);
     const leftOfStopped = of(uid).length;
     const aborted = new AbortController();
     const cut = told(pool, user, change('hang'), patienceMs, aborted.signal);

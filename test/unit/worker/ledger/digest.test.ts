@@ -17,7 +17,7 @@ describe('the digest of a request', () => {
       digests.ofRequest('exec', params),
       other.ofRequest('exec', params),
       digests.ofRequest('other', params),
-      ...[{ user: 8 }, { tool: 'gi' }, { args: ['ab'] }, { args: ['a b'] }, { args: ['b', 'a'] }, { dir: '' }].map(
+      ...[{ user: 8 }, { tool: 'gi' }, { args: ['ab'] }, { args: ['a b'] }, { args: ['b', 'a'] }, { dir: 'x' }].map(
         (change) => digests.ofRequest('exec', { ...params, ...change }),
       ),
       digests.ofKey('exec'),
@@ -29,7 +29,11 @@ describe('the digest of a request', () => {
   it('leaves the values of environment entries out, and keeps their names', () => {
     expect(ofExec({ env: ['TOKEN=one', 'A=b=c'] })).toBe(ofExec({ env: ['TOKEN=two', 'A='] }));
     expect(ofExec({ env: ['TOKEN=one'] })).not.toBe(ofExec({ env: ['TOKEM=one'] }));
-    expect(ofExec({ env: [] })).not.toBe(ofExec({}));
+    expect(ofExec({ env: ['A=1'] })).not.toBe(ofExec({}));
+  });
+
+  it('is the same for an optional field that is empty and one that is absent', () => {
+    for (const empty of [{ env: [] }, { args: [] }, { dir: '' }, { agent: '' }]) expect(ofExec(empty)).toBe(ofExec({}));
   });
 
   it('is the same for every order of fields', () => {

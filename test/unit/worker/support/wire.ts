@@ -70,9 +70,9 @@ const readStreams = (kind: number, rows: number, cols: number): ReadPlan['stream
   return kind === 0 ? 'empty' : 'pipes';
 };
 
-/** Reads MSG_RUN as the spawner does: every length is checked, and nothing may be left over. */
-export const readRun = (bytes: Buffer): ReadPlan => {
-  if (bytes.readUInt32BE(0) !== 1) throw new Error('not MSG_RUN');
+/** Reads MSG_RUN, or MSG_BESIDE (7), as the spawner does: every length is checked, and nothing may be left over. */
+export const readRun = (bytes: Buffer, kind: 1 | 7 = 1): ReadPlan => {
+  if (bytes.readUInt32BE(0) !== kind) throw new Error('another kind of message');
   if (bytes.readUInt32BE(4) !== bytes.length - 8) throw new Error('the length is not that of the body');
   const body = bytes.subarray(8);
   if (body.readUInt32BE(60) !== body.length - 72) throw new Error('the length of the strings is wrong');
