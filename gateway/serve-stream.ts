@@ -4,7 +4,7 @@ import { auditStatusOf } from '../protocol/audit.ts';
 import { check } from '../protocol/check.ts';
 import { Refusal } from '../protocol/errors.ts';
 import { faultOf } from '../protocol/fault.ts';
-import { eventStreamsMax, keepAliveCommentMs, responseStallMs } from '../protocol/limits.ts';
+import { eventStreamsMax, keepAliveCommentMs } from '../protocol/limits.ts';
 import { errorsOf } from '../protocol/operation.ts';
 import { processStream as row } from '../protocol/operations/process-stream.ts';
 import { userOf } from '../protocol/user-of.ts';
@@ -40,9 +40,14 @@ const turn = async (parts: ServeParts, params: object, signal: AbortSignal): Pro
 };
 
 /** Resolves when the client can take more; a client that takes nothing for too long is dropped. */
-const sent = async (response: ServerResponse, text: string, signal: AbortSignal): Promise<void> => {
-  if (text === '' || response.write(text) || signal.aborted) return;
-  response.socket?.setTimeout(responseStallMs);
+const sent = async (
+  { connections }: ServeParts,
+  response: ServerResponse,
+  text: string,
+  signal: AbortSignal,
+): Promise<void> => {
+  if (response.write(text) || signal.aborted) return;
+  connections.bound(response);
   await once(response, 'drain', { signal }).catch(() => undefined);
   response.socket?.setTimeout(0);
 };
@@ -58,7 +63,7 @@ const follow = async (
   let current: Turn | undefined = first;
   while (current !== undefined && !signal.aborted) {
     const { text, position } = eventsOf(current);
-    await sent(response, text === '' ? ': keep-alive\n\n' : text, signal);
+    await sent(parts, response, text === '' ? ': keep-alive\n\n' : text, signal);
     if (current.termination !== null || signal.aborted) return;
     current = await turn(parts, { processId, ...position, waitMs: keepAliveCommentMs }, signal);
   }
@@ -86,6 +91,7 @@ export const serveStream = async (
     response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-store' });
     await follow(parts, processId, first, response, gone.signal);
     response.end();
+    parts.connections.bound(response);
   } catch (error) {
     if (!(error instanceof Refusal)) parts.log.error(faultOf(error), 'something unforeseen went wrong');
     const { code, message, details } = error instanceof Refusal ? error : new Refusal('internal');
