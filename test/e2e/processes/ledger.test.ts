@@ -185,6 +185,9 @@ describe('an operation on a process', () => {
     const refusal = async (verb: string, body: Fields): Promise<string | undefined> => {
       const { body: told } = await keyed('k', verb, { processId, ...body });
       await isUnbound(user, 'k');
+      // It was never on record either.
+      const { operationId = '' } = told;
+      expect((await statusOf(service, { operationId })).body.error).toBe('operation_not_found');
       return told.error;
     };
     expect(await refusal('write', { processId: `${user}-${'A'.repeat(22)}`, data: 'x' })).toBe('process_not_found');
@@ -198,8 +201,7 @@ describe('an operation on a process', () => {
       if (status === 200) written += 65_536;
       return body.error === 'process_backpressure';
     });
-    expect((await ask()).body.error).toBe('process_backpressure');
-    await isUnbound(user, 'k');
+    expect(await refusal('write', piece)).toBe('process_backpressure');
     writeFileSync(join(homeOf(service, user), 'go'), '');
     const done = await eventually('there is room', async () => {
       const answer = await ask();

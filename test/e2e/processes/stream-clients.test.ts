@@ -67,6 +67,14 @@ test('100 idle streams take little memory and no processor, and each is told the
   }
 });
 
+test('a client that comes late is told all that is kept before the end', async () => {
+  const process = await shell('yes | head -c 1000000; exit 3');
+  await process.ended();
+  const events = await eventsOf(await openEvents(service, process));
+  expect(textOf(events, 'stdout')).toBe('y\n'.repeat(500_000));
+  expect(events.at(-1)).toMatchObject({ event: 'exit', id: '1000000.0', data: { termination: { exitCode: 3 } } });
+});
+
 test('one more stream than there may be is refused; one that ends makes room', async () => {
   const quiet = await shell('sleep 1000');
   const streams = await openMany(quiet, eventStreamsMax);
