@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
-// Three groups, one after the other. `unit` needs no rights. `root` starts real processes under production rights.
+// Three groups, one after the other. `unit` needs no rights. `root` starts real processes under production rights; its
+// files have users of their own, and wait more than they work, so three go at once.
 // `alone` does too, and each of its files has the machine to itself: it bombs, kills, and counts what is left.
 const group = (name: string, groupOrder: number, workers: number, timeoutMs: number, include: string[]) => ({
   test: {
@@ -11,6 +12,7 @@ const group = (name: string, groupOrder: number, workers: number, timeoutMs: num
     testTimeout: timeoutMs,
     hookTimeout: timeoutMs,
     retry: 0,
+    isolate: false,
   },
 });
 
@@ -18,9 +20,19 @@ export default defineConfig({
   test: {
     projects: [
       group('unit', 0, 2, 30_000, ['unit']),
-      group('root', 1, 2, 60_000, [
+      group('root', 1, 3, 60_000, [
         'root/worker',
         'root/helper',
+        'root/native/helper.test.ts',
+        'root/native/output.test.ts',
+        'root/native/peercred.test.ts',
+        'root/native/plan-fuzz.test.ts',
+        'root/native/refusals.test.ts',
+        'root/native/tmpfiles.test.ts',
+        'root/native/usage.test.ts',
+        'root/native/what-a-tool-sees.test.ts',
+        'e2e/chaos.test.ts',
+        'container',
         'e2e/exec',
         'e2e/ledger',
         'e2e/processes',
@@ -29,7 +41,14 @@ export default defineConfig({
         'e2e/files',
         'e2e/hostile-gateway',
       ]),
-      group('alone', 2, 1, 60_000, ['root/native', 'e2e/crash', 'e2e/chaos.test.ts', 'container']),
+      group('alone', 2, 1, 60_000, [
+        'root/native/crashes.test.ts',
+        'root/native/ending.test.ts',
+        'root/native/incomplete.test.ts',
+        'root/native/init.test.ts',
+        'root/native/no-process-to-be-had.test.ts',
+        'e2e/crash',
+      ]),
     ],
   },
 });

@@ -19,7 +19,7 @@ export type CallOutcome =
       readonly replayOf: string | undefined;
     }
   /** A replay of a result that is not kept any more. */
-  | { readonly came: 'expired'; readonly result: ExpiredResult; readonly replayOf: string }
+  | { readonly came: 'expired'; readonly result: ExpiredResult | null; readonly replayOf: string }
   | { readonly came: 'nothing' };
 
 /** One request on the link, until its reply. */

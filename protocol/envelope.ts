@@ -41,11 +41,10 @@ const streamEnd = z.strictObject({
   cut: z.boolean(),
 });
 
-/** What is left of a result whose answer is not kept any more. */
+/** What is left of a tool's result whose answer is not kept any more. */
 const expiredResult = z.strictObject({
   timedOut: z.boolean(),
-  /** null when no exit code was seen or the operation has none. */
-  exitCode: z.int().min(-1).max(255).nullable(),
+  exitCode: z.int().min(-1).max(255),
 });
 
 const reply = z.strictObject({
@@ -65,8 +64,8 @@ const reply = z.strictObject({
       details: z.record(z.string(), z.unknown()).optional(),
       replayOf: operationId.optional(),
     }),
-    /** A replay of an operation that had a result, which is not kept any more. */
-    z.strictObject({ ok: z.literal('expired'), result: expiredResult, replayOf: operationId }),
+    /** A replay of an operation that had a result, which is not kept any more; null where no tool has left with a code. */
+    z.strictObject({ ok: z.literal('expired'), result: expiredResult.nullable(), replayOf: operationId }),
   ]),
 });
 

@@ -31,8 +31,8 @@ const askAgainMs = 25;
 const startMaxMs = 30_000;
 const usersEach = 100;
 /** Another harness at the same time has other users: a service ends what it finds of its users at its start. */
-const firstUserOfItsOwn = 900_000;
-const firstUser = 400_000 + 1_000 * (process.pid % 500);
+const firstUserOfItsOwn = 820_000;
+const firstUser = 500_000 + 1_000 * (process.pid % 300);
 
 /** What dies by a fault at a point. */
 const victimsOf = ({ point, fault }: Strike): readonly Mortal[] => {

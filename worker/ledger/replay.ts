@@ -20,8 +20,10 @@ export const replay = async ({ operationId: replayOf, answer, record }: Replay, 
   }
   if (answer?.outcome.ok === false) return { ...answer.outcome, replayOf };
   const { outcome, exit } = record;
-  if (outcome === 'ok' || outcome === 'timeout')
-    return { ok: 'expired', result: { timedOut: outcome === 'timeout', exitCode: exit }, replayOf };
+  if (outcome === 'ok' || outcome === 'timeout') {
+    const result = exit === null ? null : { timedOut: outcome === 'timeout', exitCode: exit };
+    return { ok: 'expired', result, replayOf };
+  }
   const error = errorCodes.find((code) => code === outcome);
   if (error === undefined) throw new Error('an outcome that cannot be told again');
   return { ok: false, error, replayOf };

@@ -65,7 +65,8 @@ test('what certainly had no effect frees its key; a delete that stopped half-way
 test('the worker is killed in the middle of a write: interrupted on record, the old content, nothing left', async () => {
   const user = next++;
   const old = 'o'.repeat(200_000);
-  expect((await write(user, 'f', old)).status).toBe(200);
+  const first = await write(user, 'f', old, 'known');
+  expect(first.status).toBe(200);
   const [helper] = helpersOf(user);
   if (!helper) throw new Error('no helper is kept');
   process.kill(helper.pid, 'SIGSTOP');
@@ -86,6 +87,13 @@ test('the worker is killed in the middle of a write: interrupted on record, the 
   });
   const again = await write(user, 'f', 'n'.repeat(200_000), 'killed');
   expect([again.status, again.body.error]).toEqual([409, 'operation_interrupted']);
+  // What was done before is told as done, and nothing is made up of an answer that nobody has any more.
+  expect(await write(user, 'f', old, 'known')).toMatchObject({
+    status: 200,
+    headers: { 'idempotency-replayed': 'true' },
+  });
+  const { body } = await write(user, 'f', old, 'known');
+  expect(body).toEqual({ operationId: first.body.operationId, replayed: true, outputExpired: true });
 });
 
 test('killed at any moment: old or new, never a half, and no stray after the next change', async () => {

@@ -8,7 +8,7 @@ import { processesOf } from '../../support/processes.ts';
 import { left, Spawner, wire } from '../../support/spawner-client.ts';
 import { eventually } from '../../support/wait.ts';
 
-const uid = 900_701;
+const uid = 900_721;
 const cgroup = `/sys/fs/cgroup/freezer/native-test-${process.pid}`;
 
 let spawner: Spawner;

@@ -232,7 +232,7 @@ describe('whoever connects', () => {
   const strangers: readonly (readonly [string, number, number])[] = [
     ['root', 0, 0],
     ['a user with the gateway’s group', 20_001, gatewayGid],
-    ['a far user with the gateway’s group', 937_001, gatewayGid],
+    ['a far user with the gateway’s group', 937_500, gatewayGid],
     ['the gateway’s neighbour', gatewayUid - 1, gatewayGid],
     ['somebody whose uid is the gateway’s gid', gatewayGid, gatewayGid],
   ];

@@ -13,9 +13,9 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { asUser, type Ended, killedAt, ownFolder, runToEnd, Script, workerCommand } from './support/as-worker.ts';
 
-const user = 917_000;
-const uid = 937_000;
-const other = 917_001;
+const user = 917_300;
+const uid = 937_300;
+const other = 917_301;
 
 let folder: ReturnType<typeof ownFolder>;
 let workDir: string;
@@ -186,7 +186,7 @@ describe('a space that is not as it was made', () => {
     ['a folder of another group', withOwner((owner) => [owner, stranger])],
     ['a folder of root’s group', withOwner((owner) => [owner, 0])],
   ];
-  const cases = broken.map(([name, make], index) => ({ name, make, number: 917_100 + index }));
+  const cases = broken.map(([name, make], index) => ({ name, make, number: 917_310 + index }));
 
   const look = (path: string) => {
     const stats = lstatSync(path);
@@ -216,7 +216,7 @@ describe('a space that is not as it was made', () => {
 
   it.each(cases)('$name: workspace_broken, and nothing is repaired or touched', ({ number }) => {
     const refused = { name: 'Refusal', code: 'workspace_broken', message: expect.any(String) };
-    const index = number - 917_100;
+    const index = number - 917_310;
     expect([said[index], said[index + cases.length]]).toStrictEqual([refused, refused]);
     expect(look(place(number))).toStrictEqual(before.get(number));
   });

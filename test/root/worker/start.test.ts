@@ -144,7 +144,7 @@ describe('the start of the whole service', () => {
   });
 
   it.each(['start', 'worker'])('of %s is refused to anybody but root', (part) => {
-    const as = asUser(937_000, 937_000, []);
+    const as = asUser(937_400, 937_400, []);
     expect(JSON.parse(prepared(part, {}, as).stdout)).toStrictEqual({
       name: 'SettingsError',
       message: expect.stringMatching(/must be started as root/),

@@ -1,42 +1,39 @@
 import { describe, expect, it, vi } from 'vitest';
 import { ProtocolViolation } from '../../../protocol/msgpack-check.ts';
-import type { Operation } from '../../../protocol/operation.ts';
 import { mintOperationId } from '../../../protocol/operation-id.ts';
+import type { Result } from '../../../protocol/operations/index.ts';
 import { Dispatch } from '../../../worker/dispatch.ts';
-import type { Handlers } from '../../../worker/handlers.ts';
 import { Outputs } from '../../../worker/outputs.ts';
 import { collectingAudit, collectingLog } from './support/collect.ts';
-import { sharedLedger } from './support/ledger.ts';
+import { handlersWith } from './support/handlers.ts';
+import { ledgerOfThisFile } from './support/ledger.ts';
 
-/** In place of exec: a read, which has no operation id. */
-vi.mock('../../../protocol/operations/index.ts', async () => {
-  const { z } = await import('zod');
-  const row: Operation = {
-    route: '/v1/exec',
-    effect: 'read',
-    params: z.strictObject({ user: z.int() }),
-    result: z.strictObject({ seen: z.int() }),
-    streams: [],
-    asRoot: '',
-    asUser: '',
-    audit: 'exec',
-    secrets: [],
-    errors: [],
-    timeLimitMs: () => 1,
-  };
-  return { operations: { exec: row } };
-});
+const seen: Result<'usage'> = {
+  user: 1,
+  bytes: 15,
+  files: 3,
+  dirs: 0,
+  links: 1,
+  truncated: false,
+  limitBytes: 0,
+  over: false,
+  top: [],
+  groups: [],
+  groupsTruncated: false,
+};
+
+const sharedLedger = ledgerOfThisFile();
 
 const setup = async (overloaded = false) => {
-  const { mutations } = await sharedLedger();
+  const { mutations } = sharedLedger();
   const { log } = collectingLog();
   const { audit, lines } = collectingAudit();
   const release = Promise.withResolvers<void>();
   const look = vi.fn(async () => {
     await release.promise;
-    return { seen: 1 };
+    return seen;
   });
-  const handlers = { exec: look } as unknown as Handlers;
+  const handlers = handlersWith({ usage: look });
   const userRange = { first: 0, last: 10 };
   const dispatch = new Dispatch({ handlers, mutations, audit, log, userRange, overloaded: () => overloaded });
   const ask = (operationId?: string) =>
@@ -44,7 +41,7 @@ const setup = async (overloaded = false) => {
       request: {
         kind: 'request',
         id: 1,
-        operation: 'exec',
+        operation: 'usage',
         params: { user: 1 },
         ...(operationId === undefined ? {} : { operationId }),
       },
@@ -64,7 +61,7 @@ describe('an operation that only reads', () => {
   it('goes on while no new mutation is taken in, and its audit line names no operation', async () => {
     const { ask, lines, release } = await setup(true);
     release.resolve();
-    expect(await ask()).toStrictEqual({ ok: true, result: { seen: 1 }, streams: {} });
+    expect(await ask()).toStrictEqual({ ok: true, result: seen, streams: {} });
     expect(lines()).toHaveLength(1);
     expect(lines()[0]).not.toHaveProperty('operationId');
   });

@@ -9,7 +9,7 @@ import type { HandlerContext, Handlers } from '../../../worker/handlers.ts';
 import { Outputs } from '../../../worker/outputs.ts';
 import { collectingAudit, collectingLog, type Line } from './support/collect.ts';
 import { handlersWith } from './support/handlers.ts';
-import { sharedLedger } from './support/ledger.ts';
+import { ledgerOfThisFile } from './support/ledger.ts';
 
 type Exec = Handlers['exec'];
 
@@ -25,10 +25,12 @@ interface Asked {
   readonly outputs?: Outputs;
 }
 
+const sharedLedger = ledgerOfThisFile();
+
 const setup = async (handler: Exec, more: Partial<Pick<DispatchDependencies, 'userRange' | 'overloaded'>> = {}) => {
   const { log, lines: logged } = collectingLog();
   const { audit, lines: audited } = collectingAudit();
-  const { mutations, ledger } = await sharedLedger();
+  const { mutations, ledger } = sharedLedger();
   const exec = vi.fn<Exec>(async (given, context) => {
     await context.begin();
     return handler(given, context);

@@ -13,8 +13,10 @@ import { Link } from '../../../worker/link.ts';
 import { eventually } from '../../support/wait.ts';
 import { collectingAudit, collectingLog } from './support/collect.ts';
 import { handlersWith } from './support/handlers.ts';
-import { sharedLedger } from './support/ledger.ts';
+import { ledgerOfThisFile } from './support/ledger.ts';
 import { socketPair } from './support/socket-pair.ts';
+
+const sharedLedger = ledgerOfThisFile();
 
 const result: Result<'exec'> = { exitCode: 0, truncated: false, timedOut: false, durationMs: 1, signal: null };
 const params = (user: number) => ({ user, tool: 'git' });
@@ -81,7 +83,7 @@ const setup = async () => {
     started.push({ user, context, finish: resolve, refuse: reject });
     return promise;
   };
-  const { mutations } = await sharedLedger();
+  const { mutations } = sharedLedger();
   const handlers = handlersWith({ exec });
   const userRange = { first: 0, last: 1_000_000 };
   const dispatch = new Dispatch({ handlers, mutations, audit, log, userRange, overloaded: () => false });

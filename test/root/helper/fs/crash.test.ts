@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { FsHelper } from '../../../support/fs-helper.ts';
 import { UserSpace } from './support/user-space.ts';
 
-const uid = 937_106;
+const uid = 937_660;
 let user: UserSpace;
 let next: FsHelper;
 

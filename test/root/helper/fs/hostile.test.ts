@@ -6,7 +6,7 @@ import { root } from '../../../support/service.ts';
 import { type HostileTree, hostileTrees, otherTrees } from './support/hostile-trees.ts';
 import { UserSpace } from './support/user-space.ts';
 
-const uid = 937_102;
+const uid = 937_620;
 let user: UserSpace;
 let helper: FsHelper;
 

@@ -4,7 +4,7 @@ import { FsHelper, frameOf } from '../../../support/fs-helper.ts';
 import { asUser, runToEnd } from '../../worker/support/as-worker.ts';
 import { UserSpace } from './support/user-space.ts';
 
-const uid = 937_100;
+const uid = 937_600;
 let user: UserSpace;
 
 beforeEach(() => {

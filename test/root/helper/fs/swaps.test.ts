@@ -5,7 +5,7 @@ import type { FsHelper } from '../../../support/fs-helper.ts';
 import { root } from '../../../support/service.ts';
 import { UserSpace } from './support/user-space.ts';
 
-const uid = 937_103;
+const uid = 937_630;
 /** How often each verb is tried while names are swapped beneath it. */
 const rounds = 1_000;
 let user: UserSpace;

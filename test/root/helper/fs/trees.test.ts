@@ -7,7 +7,7 @@ import { root } from '../../../support/service.ts';
 import { asUser, runToEnd } from '../../worker/support/as-worker.ts';
 import { UserSpace } from './support/user-space.ts';
 
-const uid = 937_104;
+const uid = 937_640;
 let user: UserSpace;
 let helper: FsHelper;
 

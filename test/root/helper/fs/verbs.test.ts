@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { FsHelper } from '../../../support/fs-helper.ts';
 import { UserSpace } from './support/user-space.ts';
 
-const uid = 937_101;
+const uid = 937_610;
 let user: UserSpace;
 let helper: FsHelper;
 

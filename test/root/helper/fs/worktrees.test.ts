@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { FsHelper } from '../../../support/fs-helper.ts';
 import { UserSpace } from './support/user-space.ts';
 
-const uid = 937_107;
+const uid = 937_670;
 const conversation = 'work/5f0c7c3e-0000-4000-8000-000000000001';
 let user: UserSpace;
 let helper: FsHelper;

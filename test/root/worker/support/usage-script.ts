@@ -11,7 +11,7 @@ import { processesOf } from '../../../support/processes.ts';
 import { eventually } from '../../../support/wait.ts';
 
 const [scenario = '', folder = '', program = ''] = process.argv.slice(2);
-const user = 917_100;
+const user = 917_700;
 const uid = uidOf(user);
 
 process.umask(0o077);
