@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-let lastUser = 440_000;
+let lastUser = 442_000;
 const newUser = (): number => lastUser++;
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -100,9 +100,9 @@ describe('a start', () => {
     ['arguments', { args: ['-c', 'echo other >>count'] }],
     ['tool', { tool: 'cat' }],
     ['streams', { tty: true }],
-    ['workspace', { workspaceId: '440999:sub' }],
+    ['workspace', { workspaceId: '442999:sub' }],
   ])('under the key of one with other %s is a conflict, and starts nothing', async (_what, more) => {
-    const user = 440_999;
+    const user = 442_999;
     const first = await keyed('conflict', 'start', startBody(user));
     expect(first.status, first.text).toBe(200);
     await eventually('its effect', () => effects(user));
