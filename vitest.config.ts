@@ -28,6 +28,8 @@ export default defineConfig({
         'root/native/peercred.test.ts',
         'root/native/plan-fuzz.test.ts',
         'root/native/refusals.test.ts',
+        'root/native/terminal.test.ts',
+        'root/native/told-tree.test.ts',
         'root/native/tmpfiles.test.ts',
         'root/native/usage.test.ts',
         'root/native/what-a-tool-sees.test.ts',

@@ -4,7 +4,7 @@ import { auditStatusOf } from '../protocol/audit.ts';
 import { check } from '../protocol/check.ts';
 import { Refusal } from '../protocol/errors.ts';
 import { faultOf } from '../protocol/fault.ts';
-import { eventStreamsMax, keepAliveCommentMs, responseStallMs } from '../protocol/limits.ts';
+import { eventStreamsMax, keepAliveCommentMs } from '../protocol/limits.ts';
 import { errorsOf } from '../protocol/operation.ts';
 import { processStream as row } from '../protocol/operations/process-stream.ts';
 import { userOf } from '../protocol/user-of.ts';
@@ -72,9 +72,9 @@ const sendNext = async (
 };
 
 /** Resolves when the client can take more; a client that takes nothing for too long is dropped. */
-const taken = async (response: ServerResponse, signal: AbortSignal): Promise<void> => {
+const taken = async ({ connections }: ServeParts, response: ServerResponse, signal: AbortSignal): Promise<void> => {
   if (signal.aborted) return;
-  response.socket?.setTimeout(responseStallMs);
+  connections.bound(response);
   await once(response, 'drain', { signal }).catch(() => undefined);
   response.socket?.setTimeout(0);
 };
@@ -89,7 +89,7 @@ const follow = async (
 ): Promise<void> => {
   let last: Sent | undefined = first;
   while (last !== undefined) {
-    if (last.waits) await taken(response, signal);
+    if (last.waits) await taken(parts, response, signal);
     if (last.over || signal.aborted) return;
     last = await sendNext(parts, { processId, ...last.position, waitMs: keepAliveCommentMs }, response, signal);
   }
@@ -117,6 +117,7 @@ export const serveStream = async (
     if (first === undefined) throw new Refusal('worker_unavailable');
     await follow(parts, processId, first, response, gone.signal);
     response.end();
+    parts.connections.bound(response);
   } catch (error) {
     if (!(error instanceof Refusal)) parts.log.error(faultOf(error), 'something unforeseen went wrong');
     const { code, message, details } = error instanceof Refusal ? error : new Refusal('internal');

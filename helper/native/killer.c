@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "leftovers.h"
+#include "tell.h"
 #include "walk.h"
 #include "wire.h"
 
@@ -62,18 +63,6 @@ static void signal_group(pid_t group, int sig)
 		kill(-group, sig);
 }
 
-static void term_one(pid_t pid)
-{
-	kill(pid, SIGTERM);
-	kill(pid, SIGCONT);
-}
-
-static void hang_up_one(pid_t pid)
-{
-	kill(pid, SIGHUP);
-	term_one(pid);
-}
-
 static _Noreturn void killer_main(enum killer_job job, uid_t user, pid_t target)
 {
 	/* A killer that is starved must not hold the connection, the pipes or the lock meanwhile. */
@@ -91,10 +80,10 @@ static _Noreturn void killer_main(enum killer_job job, uid_t user, pid_t target)
 		signal_group(target, SIGTERM);
 		break;
 	case KILLER_TERM_TREE:
-		walk_beneath(target, term_one);
+		tell_beneath(target, false);
 		break;
 	case KILLER_HANGUP_TREE:
-		walk_beneath(target, hang_up_one);
+		tell_beneath(target, true);
 		break;
 	case KILLER_WALK:
 		/* Many processes leave little processor time to whoever ends them; so what a walk can't do is done

@@ -44,14 +44,15 @@ export class TestProcess {
     this.processId = processId;
   }
 
+  /** Starts one in a workspace: that of a user's number, or one with a folder. */
   static async start(
     client: Client,
-    user: number,
+    workspace: number | string,
     tool: string,
     args: readonly string[],
     tty = false,
   ): Promise<TestProcess> {
-    const answer = await client.post('/v1/process/start', { workspaceId: String(user), tool, args, tty });
+    const answer = await client.post('/v1/process/start', { workspaceId: String(workspace), tool, args, tty });
     return new TestProcess(client, ok<{ processId: string }>(answer).processId);
   }
 
@@ -72,15 +73,23 @@ export class TestProcess {
   }
 
   /** Reads on by `next` until this was said. */
-  async said(text: string, limitMs = 10_000): Promise<void> {
+  async said(text: string | RegExp, limitMs = 10_000): Promise<void> {
     const end = performance.now() + limitMs;
-    while (!this.output.includes(text)) {
+    const isSaid = (): boolean => (typeof text === 'string' ? this.output.includes(text) : text.test(this.output));
+    while (!isSaid()) {
       const { data, next, eof } = await this.read({ from: this.next, waitMs: 1_000 });
       this.output += data;
       this.next = next;
-      if ((eof || performance.now() > end) && !this.output.includes(text))
-        throw new Error(`it has not said ${JSON.stringify(text)} but ${JSON.stringify(this.output)}`);
+      if ((eof || performance.now() > end) && !isSaid())
+        throw new Error(`it has not said ${String(text)} but ${JSON.stringify(this.output.slice(-2_000))}`);
     }
+  }
+
+  /** Writes something, and reads on until this was said after it. */
+  async answer(data: string, text: string | RegExp): Promise<void> {
+    this.output = '';
+    await this.write(data);
+    await this.said(text);
   }
 
   /** Reads on to the end, and waits until it has ended. */

@@ -72,8 +72,10 @@ describe('a process', () => {
   test('what its leader leaves behind is gone when it is told as exited', async () => {
     const user = newUser();
     const process = await shell('sleep 300 & setsid sleep 300 & exit 3', false, user);
-    expect(await process.ended()).toMatchObject({ reason: 'exit', exitCode: 3 });
+    const { endedAt, ...how } = await process.ended();
+    expect(how).toMatchObject({ reason: 'exit', exitCode: 3 });
     expect(processesOf(uidOf(user))).toEqual([]);
+    expect(Date.parse(endedAt) - Date.parse((await process.status()).startedAt)).toBeLessThan(1_000);
   });
 
   test('that closes its output is not said to have ended', async () => {
@@ -83,31 +85,6 @@ describe('a process', () => {
     expect((await process.status()).state).toBe('running');
     await process.write('go\n');
     expect(await process.ended()).toMatchObject({ exitCode: 5 });
-  });
-
-  test('all that it wrote can be read before it is told as exited', async () => {
-    const user = newUser();
-    for (let i = 0; i < 20; i++) {
-      const process = await shell('head -c 60000 /dev/zero | tr "\\0" x', false, user);
-      await eventually('its end', async () => (await process.status()).state === 'exited');
-      expect((await process.read({ from: 0 })).next).toBe(60_000);
-    }
-  }, 60_000);
-
-  test('keeps the newest output; offsets are exact, and what is lost is told', async () => {
-    const process = await shell('head -c 5000000 /dev/zero | tr "\\0" x; printf end');
-    await eventually('its end', async () => (await process.status()).state === 'exited');
-    const read = await process.read({ from: 0 });
-    expect(read).toMatchObject({
-      from: 5_000_003 - 65_536,
-      next: 5_000_003,
-      retainedFrom: 5_000_003 - 65_536,
-      outputLost: true,
-      eof: true,
-    });
-    expect(read.data).toBe(`${'x'.repeat(65_533)}end`);
-    expect(await refused(process, 'read', { from: 5_000_004 })).toBe('400 bad_request');
-    expect((await process.read({ from: 5_000_000, maxBytes: 4 })).data).toBe('end');
   });
 
   test('characters are never split; bytes come as base64', async () => {
@@ -158,18 +135,6 @@ describe('input', () => {
     expect(answer).toBe('409 process_backpressure');
     await process.ask('terminate');
   });
-
-  test.each([
-    [{ data: 'x'.repeat(65_537) }],
-    [{ data: '%', encoding: 'base64' }],
-    [{ data: 'x', encoding: 'latin1' }],
-    [{ data: 'x', writeId: 'a b' }],
-    [{}],
-  ])('%#: is refused when it is malformed', async (more) => {
-    const process = await start('cat', []);
-    expect(await refused(process, 'write', more)).toBe('400 bad_request');
-    await process.ask('terminate');
-  });
 });
 
 describe('a terminal', () => {
@@ -197,35 +162,6 @@ describe('a terminal', () => {
     await process.write('echo "st"ill here; exit 7\n');
     await process.said('still here');
     expect(await process.ended()).toMatchObject({ reason: 'exit', exitCode: 7 });
-  });
-
-  test('git add -p is answered', async () => {
-    const user = newUser();
-    const made = await service.exec(user, 'sh', [
-      '-c',
-      'git init -q r && cd r && git config user.email a@b.c && git config user.name n && echo 1 >f && git add f && git commit -qm 1 && echo 2 >>f',
-    ]);
-    expect(made.body.exitCode).toBe(0);
-    const answer = await service.client.post('/v1/process/start', {
-      workspaceId: `${user}:r`,
-      tool: 'git',
-      args: ['add', '-p'],
-      tty: true,
-    });
-    const process = new TestProcess(service.client, (JSON.parse(answer.text) as { processId: string }).processId);
-    await process.said('Stage this hunk');
-    await process.write('y\n');
-    expect(await process.ended()).toMatchObject({ exitCode: 0 });
-    expect((await service.exec(user, 'git', ['diff', '--cached', '--stat'], { dir: 'r' })).body.stdout).toContain(
-      '1 insertion',
-    );
-  });
-
-  test.each([0, -1, 65_536, '80', 1.5, null])('%s rows or columns are none', async (side) => {
-    const process = await shell('sleep 1000', true);
-    expect(await refused(process, 'resize', { rows: side, cols: 80 })).toBe('400 bad_request');
-    expect(await refused(process, 'resize', { rows: 24, cols: side })).toBe('400 bad_request');
-    await process.ask('terminate');
   });
 
   test('pipes have no size', async () => {
@@ -282,27 +218,11 @@ describe('the end', () => {
     expect(await ask({ workspaceId: `${user}:../x` })).toBe('400 outside_workspace');
     expect(await ask({ workspaceId: 'nowhere' })).toBe('404 workspace_not_found');
     expect(await ask({ tool: 'ls' })).toBe('403 tool_not_allowed');
-    expect(await ask({ tool: 'glab' })).toBe('500 exec_failed');
+    // More often than there are handles.
+    for (let i = 0; i <= 8; i++) expect(await ask({ tool: 'glab' })).toBe('500 exec_failed');
     expect(await ask({ cwd: '/' })).toBe('400 bad_request');
     const { text } = await service.client.post('/v1/process/list', { workspaceId: String(user) });
     expect(JSON.parse(text)).toEqual({ processes: [] });
     expect((await service.exec(user, 'sh', ['-c', 'exit 0'])).body.exitCode).toBe(0);
   });
-});
-
-test('the gateway is killed while processes run: all are gone within 2 s, and none is said to run', async () => {
-  const users = [newUser(), newUser(), newUser()];
-  const running = await Promise.all(
-    users.map((user) => shell('trap "" TERM; echo ready; while :; do sleep 1; done', false, user)),
-  );
-  for (const one of running) await one.said('ready');
-  process.kill(service.part('gateway').pid, 'SIGKILL');
-  await eventually('all of them gone', () => users.every((user) => processesOf(uidOf(user)).length === 0), 2_000);
-  await service.healthy();
-  for (const one of running) {
-    const { status, body } = await one.ask('status');
-    expect(status === 404 || (body as { termination?: { reason: string } }).termination?.reason === 'link_lost').toBe(
-      true,
-    );
-  }
 });

@@ -1,8 +1,8 @@
-import { get, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventsOf, openEvents, type SentEvent, textOf } from '../../support/event-stream.ts';
 import { MiB, memoryOf } from '../../support/memory.ts';
 import { TestProcess } from '../../support/process-client.ts';
-import { Service, token } from '../../support/service.ts';
+import { Service } from '../../support/service.ts';
 import { eventually } from '../../support/wait.ts';
 
 let service: Service;
@@ -11,46 +11,8 @@ beforeAll(async () => {
 });
 afterAll(async () => await service.stop());
 
-interface SentEvent {
-  readonly event: string;
-  readonly id: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}
-
-const open = (process: TestProcess, query = '', headers = {}): Promise<IncomingMessage> =>
-  new Promise((resolve, reject) => {
-    const path = `/v1/process/stream?processId=${process.processId}${query}`;
-    get(
-      { host: '127.0.0.1', port: service.port, path, headers: { authorization: `Bearer ${token}`, ...headers } },
-      resolve,
-    ).on('error', reject);
-  });
-
-/** Reads events until one fits, or the end; the connection is then dropped. */
-const events = async (
-  response: IncomingMessage,
-  last: (event: SentEvent) => boolean = () => false,
-): Promise<SentEvent[]> => {
-  const seen: SentEvent[] = [];
-  let text = '';
-  for await (const chunk of response.setEncoding('utf8')) {
-    text += chunk as string;
-    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-      const [, event, id, data] = /^event: (\w+)\nid: (\S+)\ndata: (.*)$/.exec(text.slice(0, end)) ?? [];
-      text = text.slice(end + 2);
-      if (event === undefined || id === undefined || data === undefined) continue;
-      seen.push({ event, id, data: JSON.parse(data) as SentEvent['data'] });
-      if (last(seen.at(-1) as SentEvent)) return seen;
-    }
-  }
-  return seen;
-};
-
-const textOf = (seen: readonly SentEvent[], stream: string): string =>
-  seen
-    .filter(({ event, data }) => event === 'output' && data['stream'] === stream)
-    .map(({ data }) => Buffer.from(String(data['data']), data['encoding'] as BufferEncoding).toString('latin1'))
-    .join('');
+const open = (process: TestProcess, query?: string, headers?: Readonly<Record<string, string>>) =>
+  openEvents(service, process, query, headers);
 
 test('tells output with offsets, then the exit, and ends', async () => {
   const process = await TestProcess.start(service.client, 3_500, 'sh', [
@@ -59,7 +21,7 @@ test('tells output with offsets, then the exit, and ends', async () => {
   ]);
   const response = await open(process);
   expect(response.headers['content-type']).toMatch(/^text\/event-stream/);
-  const seen = await events(response);
+  const seen = await eventsOf(response);
   expect(textOf(seen, 'stdout')).toBe('out\n\xff');
   expect(textOf(seen, 'stderr')).toBe('err\n');
   expect(seen.at(-1)).toMatchObject({
@@ -78,7 +40,7 @@ test('goes on from the last event’s id: nothing lost, nothing twice', async ()
   for (let last: string | undefined; all.at(-1)?.event !== 'exit'; last = all.at(-1)?.id) {
     let count = 0;
     const response = await open(process, '', last === undefined ? {} : { 'last-event-id': last });
-    all.push(...(await events(response, () => ++count === 7)));
+    all.push(...(await eventsOf(response, () => ++count === 7)));
   }
   const lines = Array.from({ length: 200 }, (_, i) => i);
   expect(textOf(all, 'stdout')).toBe(lines.map((i) => `${i}\n`).join(''));
@@ -88,7 +50,7 @@ test('goes on from the last event’s id: nothing lost, nothing twice', async ()
 test('what is not kept any more is told as lost', async () => {
   const process = await TestProcess.start(service.client, 3_502, 'sh', ['-c', 'head -c 200000 /dev/zero']);
   await process.ended();
-  const seen = await events(await open(process, '&from=0.0'));
+  const seen = await eventsOf(await open(process, '&from=0.0'));
   expect(seen[0]).toMatchObject({ event: 'lost', data: { stream: 'stdout', from: 0, to: 200_000 - 65_536 } });
   expect(textOf(seen, 'stdout').length).toBe(65_536);
   expect(seen.at(-1)?.event).toBe('exit');

@@ -14,7 +14,7 @@ import {
 } from '../../support/spawner-client.ts';
 import { eventually } from '../../support/wait.ts';
 
-const uid = 900_501;
+const uid = 900_901;
 const { SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM } = constants.signals;
 const size = { rows: 24, cols: 80 };
 const hash = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
@@ -59,7 +59,7 @@ describe.each([
         echo by-name >/dev/tty; ps -o tty=,tpgid=,pgid=,sid= -p $$; ls -l /proc/self/fd | wc -l`;
       const { stdout, stderr, exit } = await (await shell(script, onTerminal)).outcome;
       const said = stdout.toString();
-      expect(said).toMatch(/^\/dev\/pts\/\d+\r\n900501 900501 600\r\n24 80\r\n/);
+      expect(said).toMatch(/^\/dev\/pts\/\d+\r\n900901 900901 600\r\n24 80\r\n/);
       for (const mode of [' echo ', ' icanon ', ' isig ', ' icrnl ', ' onlcr '])
         expect(said.replaceAll('\r\n', ' ')).toContain(mode);
       expect(said).toContain('reopened\r\nby-name\r\n');
