@@ -26,6 +26,11 @@ export class Connection {
     this.#socket.on('close', () => this.#done?.reject(new Error('the connection was closed')));
   }
 
+  /** The server closes what was not used for some time. */
+  get closed(): boolean {
+    return !this.#socket.writable && !this.#socket.connecting;
+  }
+
   ask(request: Buffer): Promise<Buffer> {
     this.#received = [];
     this.#size = 0;

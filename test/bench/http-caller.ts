@@ -22,7 +22,8 @@ const connections = new Map<string, Connection>();
 
 const connectionOf = (port: number, caller: number): Connection => {
   const key = `${port} ${caller}`;
-  const connection = connections.get(key) ?? new Connection(port);
+  const kept = connections.get(key);
+  const connection = kept === undefined || kept.closed ? new Connection(port) : kept;
   connections.set(key, connection);
   return connection;
 };
