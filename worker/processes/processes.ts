@@ -45,7 +45,8 @@ export class Processes {
    * @throws Refusal `overloaded` when all handles are of processes that run
    */
   open(facts: Omit<ProcessFacts, 'processId' | 'startedAt'>): Process {
-    this.#makeRoom();
+    const running = Array.from(this.#entries.values()).filter(({ process }) => process.termination === undefined);
+    if (running.length >= this.#limits.handlesMax) throw new Refusal('overloaded');
     const process = new Process(
       { ...facts, processId: newId(facts.user), startedAt: new Date() },
       this.#limits.retainBytes,
@@ -63,6 +64,7 @@ export class Processes {
   began(process: Process, handle: RunHandle, operationId: string): void {
     const entry = this.#entries.get(process.facts.processId);
     if (entry === undefined) throw new Error('a process without a handle');
+    this.#makeRoom();
     process.began(handle.controls);
     const ended = this.#watch(entry, handle, operationId).then(() => 'gone' as const);
     const resists = handle.outcome.then((end) => (end.kind === 'incomplete' ? 'resisting' : ended));
@@ -95,15 +97,14 @@ export class Processes {
     for (const { process } of this.#entries.values()) if (process.termination === undefined) process.lose();
   }
 
+  /** Only here, and not for a start that may yet be refused: the handle that goes is somebody's. */
   #makeRoom(): void {
-    if (this.#entries.size < this.#limits.handlesMax) return;
     for (const [processId, { process, expiry }] of this.#entries) {
+      if (this.#entries.size <= this.#limits.handlesMax) return;
       if (process.termination === undefined) continue;
       clearTimeout(expiry);
       this.#entries.delete(processId);
-      return;
     }
-    throw new Refusal('overloaded');
   }
 
   async #watch(entry: Entry, handle: RunHandle, operationId: string): Promise<void> {

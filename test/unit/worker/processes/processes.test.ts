@@ -97,6 +97,14 @@ describe('the number of handles', () => {
     expect(vi.getTimerCount()).toBe(1);
   });
 
+  it('costs nobody a handle for a start that is refused after all', async () => {
+    const { begin, open, processes, found } = setup();
+    const [first, second, third] = [begin(), begin(), begin()];
+    await first.end();
+    processes.drop(open());
+    expect([first, second, third].map(({ id }) => found(id))).toEqual(['found', 'found', 'found']);
+  });
+
   it('is refused to be more only when all run', async () => {
     const { begin, open, found } = setup();
     const [first] = [begin(), begin(), begin()];
