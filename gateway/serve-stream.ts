@@ -25,6 +25,9 @@ const queryOf = ({ url = '' }: IncomingMessage): { readonly processId: unknown; 
   return { processId: fields.get('processId') ?? undefined, from: fields.get('from') ?? undefined };
 };
 
+/** A refusal that the worker has audited. */
+class WorkersRefusal extends Refusal {}
+
 /** One turn from the worker; undefined when none came. @throws Refusal */
 const turn = async (parts: ServeParts, params: object, signal: AbortSignal): Promise<Turn | undefined> => {
   const { link, stage, deadlineOf } = parts;
@@ -36,7 +39,8 @@ const turn = async (parts: ServeParts, params: object, signal: AbortSignal): Pro
   const outcome = await link.call(call);
   if (outcome.came === 'result') return row.result.parse(outcome.result);
   if (outcome.came !== 'error') return undefined;
-  throw new Refusal(errorsOf(row).includes(outcome.code) ? outcome.code : 'internal');
+  if (errorsOf(row).includes(outcome.code)) throw new WorkersRefusal(outcome.code);
+  throw new Refusal('internal');
 };
 
 /** What is still to be known of a turn that was sent. */
@@ -126,7 +130,8 @@ export const serveStream = async (
     else {
       const ms = Math.round(performance.now() - started);
       const whose = user === undefined ? {} : { user };
-      parts.audit.add({ action: row.audit, ...whose, ms, status: auditStatusOf(code), reason: code });
+      const line = { action: row.audit, ...whose, ms, status: auditStatusOf(code), reason: code };
+      if (!(error instanceof WorkersRefusal)) parts.audit.add(line);
       parts.connections.send(request, response, errorAnswer(code, { message, details }));
     }
   } finally {

@@ -90,6 +90,8 @@ export const keepAliveTimeoutMs = 65_000;
 export const responseStallMs = 30_000;
 /** Streams of events that may be open: each is a request in flight most of the time, and others need room beside them. */
 export const eventStreamsMax = 256;
+/** Reads of processes that wait for something new; more are answered at once. With the streams less than all places of the link. */
+export const waitingReadsMax = 128;
 /** A stream of events that has nothing to tell says so after this, ms. */
 export const keepAliveCommentMs = 15_000;
 /** HTTP: open connections. */

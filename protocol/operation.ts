@@ -29,11 +29,11 @@ export interface Operation {
   readonly result: z.ZodType;
   /** The answer's body is `result` and nothing more: no operation id, and no word of a replay, which headers tell. */
   readonly fixedReply?: true;
-  /** Acts on what runs already: not refused for want of room for another run. */
-  readonly onRunning?: true;
+  /** Starts a run of the user: refused while there is no room for another one. */
+  readonly startsRun?: true;
   /** Its route is answered with Server-Sent Events, made of many of its results. */
   readonly events?: true;
-  /** Asked again and again: audited only when it is refused. */
+  /** Asked again and again, for each key that is typed: audited only when it is refused. */
   readonly poll?: true;
   /** Fields of the answer whose bytes come as events, ahead of the reply; they become text at the gateway. */
   readonly streams: readonly string[];

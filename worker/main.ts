@@ -69,7 +69,7 @@ const main = async (): Promise<void> => {
     audit,
     log,
     userRange: config.userRange,
-    overloaded: (row) => audit.full || (row.onRunning !== true && runs.full),
+    overloaded: (row) => audit.full || (row.startsRun === true && runs.full),
   });
 
   let link: Link | undefined;
@@ -82,10 +82,11 @@ const main = async (): Promise<void> => {
     dispatch.drain();
     quota.stop();
     link?.drain();
+    // No drain finishes a process, and each may want its grace.
+    processes.lose();
     await Promise.race([link?.idle(), delay(graceMs)]);
     runs.stop();
     link?.end();
-    processes.lose();
     await Promise.race([Promise.all([runs.idle(), helpers.stop(), dispatch.idle()]), delay(runsLimitMs)]);
     await Promise.race([ledger.close(), delay(ledgerLimitMs)]);
     await Promise.race([spawner.stop(), delay(spawnerLimitMs)]);

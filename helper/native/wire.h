@@ -74,7 +74,7 @@
  *   MSG_STDOUT, MSG_STDERR   1..RELAY_MAX bytes that the tool wrote; to a terminal: MSG_STDOUT only. With STDIO_PIPES an
  *                  empty one says that nobody can write to that pipe any more; no output of that stream follows
  *   MSG_STARTED     empty: the tool was executed. Told with STDIO_PIPES and STDIO_TERMINAL, before its output; MSG_EXIT
- *                   without it says the same
+ *                   with END_EXITED says the same
  *   MSG_FAILED      8 bytes: step (STEP_*), errno. The tool has not run. Last message.
  *   MSG_INCOMPLETE 40 bytes, as MSG_EXIT: the run could not be ended within END_LIMIT_MS. Trying goes on;
  *                  MSG_EXIT follows if it ends.

@@ -17,7 +17,7 @@ export const processResize = {
   asRoot: 'tells the supervisor, which tells the kernel',
   asUser: 'nothing',
   audit: 'process.resize',
-  onRunning: true,
+  poll: true,
   secrets: [],
   errors: ['process_not_found', 'process_not_running', 'process_not_tty', 'uncertain'],
   timeLimitMs: () => 0,

@@ -23,6 +23,7 @@ export const processStart = {
   asRoot: 'makes the space on first use; the spawner makes the terminal, forks, sets the limits and drops',
   asUser: 'enters the workspace beneath the home, then the tool',
   audit: 'process.start',
+  startsRun: true,
   secrets: ['args', 'workspaceId'],
   errors: [
     'tool_not_allowed',
@@ -31,7 +32,7 @@ export const processStart = {
     'usage_failed',
     'busy',
     'outside_workspace',
-    'not_found',
+    'workspace_not_found',
     'bad_target',
     'exec_failed',
     'limit_failed',

@@ -17,7 +17,6 @@ export const processTerminate = {
   asRoot: 'tells the supervisor',
   asUser: 'killers with the user’s effective uid send the signals',
   audit: 'process.terminate',
-  onRunning: true,
   secrets: [],
   errors: ['process_not_found', 'kill_incomplete', 'uncertain'],
   timeLimitMs: () => processGraceMs,

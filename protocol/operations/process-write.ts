@@ -39,7 +39,7 @@ export const processWrite = {
   asRoot: 'hands it to the supervisor',
   asUser: 'nothing',
   audit: 'process.write',
-  onRunning: true,
+  poll: true,
   secrets: ['data', 'writeId'],
   errors: ['process_not_found', 'process_not_running', 'process_backpressure', 'stdin_closed', 'uncertain'],
   timeLimitMs: () => 0,

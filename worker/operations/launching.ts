@@ -39,11 +39,12 @@ const directoryErrors: Readonly<Record<string, ErrorCode>> = {
   ELOOP: 'bad_target',
 };
 
-/** What a launch that failed is answered with. */
-export const refusalOf = (step: LaunchStep, errno: string): Refusal => {
+/** What a launch that failed is answered with. `missing`: when the folder that it was to run in is not there. */
+export const refusalOf = (step: LaunchStep, errno: string, missing: ErrorCode = 'not_found'): Refusal => {
   if (showsBrokenSpace(step, errno)) return new Refusal('workspace_broken');
   if (step === 'limits') return new Refusal('limit_failed', { step, errno });
-  const code = step === 'directory' ? directoryErrors[errno] : undefined;
+  const known = step === 'directory' ? directoryErrors[errno] : undefined;
+  const code = known === 'not_found' ? missing : known;
   return code === undefined ? new Refusal('exec_failed', { step, errno }) : new Refusal(code);
 };
 

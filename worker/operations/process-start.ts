@@ -62,14 +62,18 @@ const executed = async (handle: RunHandle): Promise<void> => {
   const end = await Promise.race([handle.started, handle.outcome]);
   switch (end?.kind) {
     case 'failed':
-      throw refusalOf(end.step, end.errno);
+      throw refusalOf(end.step, end.errno, 'workspace_not_found');
     case 'unreached':
       throw new Refusal('worker_unavailable');
     case 'lost':
       throw await lostRun(handle);
     case 'incomplete':
       throw new Refusal('kill_incomplete');
-    default: // It runs, or has run already.
+    case 'exit':
+      // Ended from outside before anybody saw that it was executed.
+      if (end.exit.reason !== 'exited') throw new Refusal('uncertain');
+      break;
+    case undefined: // It runs.
   }
 };
 
@@ -117,8 +121,8 @@ export const startHandler = (dependencies: StartDependencies) => {
     context.signal.addEventListener('abort', giveUp, { once: true });
     try {
       const holder = { action: processStart.audit, operationId: context.operationId, processId };
-      const release = locks.acquire(workspace.user, holder);
       const plan = planOf(params, { ...workspace, program, space }, config);
+      const release = locks.acquire(workspace.user, holder);
       const handle = await launch(process, plan, { begin: context.begin, signal: stop.signal }, release);
       await executed(handle);
       if (stop.signal.aborted) throw new Refusal('uncertain');

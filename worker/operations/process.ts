@@ -5,7 +5,7 @@
  * Fails: with refusals. A mutation is looked at before it begins, and once more when it is on record: meanwhile it may
  * have become impossible, and then it had no effect.
  */
-import { processReadBytesMax } from '../../protocol/limits.ts';
+import { processReadBytesMax, waitingReadsMax } from '../../protocol/limits.ts';
 import type { Params, Result } from '../../protocol/operations/index.ts';
 import type { HandlerContext, Handlers } from '../handlers.ts';
 import { followWaiting } from '../processes/follow.ts';
@@ -32,6 +32,9 @@ const stateOf = ({ facts, termination }: Process) => ({
 
 /** Makes the handlers. */
 export const processHandlers = (processes: Processes): ProcessHandlers => {
+  /** Reads that wait: beside those of streams, which the gateway bounds, they must not take all places of the link. */
+  let waiting = 0;
+
   const status = async ({ processId }: Params<'process.status'>): Promise<Result<'process.status'>> => {
     const process = processes.get(processId);
     return { ...stateOf(process), termination: process.termination ?? null };
@@ -47,7 +50,12 @@ export const processHandlers = (processes: Processes): ProcessHandlers => {
       encoding = 'utf8',
     } = params;
     const request = { stream, from, bytesMax: maxBytes, encoding };
-    return readWaiting(processes.get(processId), request, waitMs, signal);
+    waiting += 1;
+    try {
+      return await readWaiting(processes.get(processId), request, waiting > waitingReadsMax ? 0 : waitMs, signal);
+    } finally {
+      waiting -= 1;
+    }
   };
 
   const stream = async (

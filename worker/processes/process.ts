@@ -53,11 +53,18 @@ export class Process {
   constructor(facts: ProcessFacts, retainBytes: number) {
     this.facts = facts;
     this.windows = { stdout: new OutputWindow(retainBytes), stderr: new OutputWindow(retainBytes) };
+    // A terminal has one stream; whoever reads the other one waits for nothing.
+    if (facts.tty) this.windows.stderr.close();
   }
 
   /** Undefined while anything of it runs. */
   get termination(): Termination | undefined {
     return this.#termination;
+  }
+
+  /** True from the loss of the link until it has ended. */
+  get isLost(): boolean {
+    return this.#linkLost && this.#termination === undefined;
   }
 
   /** It runs, and is spoken to by these from here on. */
@@ -103,21 +110,17 @@ export class Process {
     }
   }
 
-  /** True if this was written before. */
-  hasWritten(writeId: string | undefined): boolean {
-    return writeId !== undefined && this.#writes.has(writeId);
-  }
-
   /**
    * Looks whether it could be written now.
    * @throws Refusal `process_not_running`, `stdin_closed`, `process_backpressure`
    */
-  checkInput({ data, writeId }: Input): void {
-    if (this.hasWritten(writeId)) return;
+  checkInput({ data, eof, writeId }: Input): void {
+    if (writeId !== undefined && this.#writes.has(writeId)) return;
     const controls = this.#running();
     if (this.#inputEnded) throw new Refusal('stdin_closed');
-    // All of it or nothing; one more byte for the end-of-file character.
-    if (!controls.accepts(data.length + endOfFileCharacter.length)) throw new Refusal('process_backpressure');
+    // All of it or nothing.
+    const more = eof && this.facts.tty ? endOfFileCharacter.length : 0;
+    if (!controls.accepts(data.length + more)) throw new Refusal('process_backpressure');
   }
 
   /**
@@ -167,8 +170,9 @@ export class Process {
     this.#controls?.stop();
   }
 
+  /** While it is being ended, and when its supervisor is gone, nothing reaches it any more: never told as written. */
   #running(): RunControls {
-    if (this.#controls === undefined) throw new Refusal('process_not_running');
+    if (this.#controls?.listens !== true) throw new Refusal('process_not_running');
     return this.#controls;
   }
 

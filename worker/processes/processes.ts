@@ -5,9 +5,10 @@
  * Fails: with refusals; `process_not_found` for what is unknown, expired or of another life.
  */
 import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { AuditQueue } from '../../protocol/audit.ts';
 import { Refusal } from '../../protocol/errors.ts';
-import type { RunEnd } from '../runs/run.ts';
+import { killLimitMs, processGraceMs } from '../../protocol/limits.ts';
 import type { RunHandle } from '../runs/runs.ts';
 import { Process, type ProcessFacts } from './process.ts';
 
@@ -32,7 +33,7 @@ const newId = (user: number): string => `${user}-${randomBytes(16).toString('bas
 export class Processes {
   readonly #limits: ProcessLimits;
   readonly #audit: AuditQueue;
-  /** In the order in which they began. */
+  /** Those that have ended in the order of their ends. */
   readonly #entries = new Map<string, Entry>();
 
   constructor(limits: ProcessLimits, audit: AuditQueue) {
@@ -74,22 +75,26 @@ export class Processes {
   /** @throws Refusal `process_not_found` */
   get(processId: string): Process {
     const entry = this.#entries.get(processId);
-    // Nobody has been told of one that has not begun.
-    if (entry?.over === undefined) throw new Refusal('process_not_found');
+    // Nobody has been told of one that has not begun, and whoever was told of a lost one is gone: it does not run for others.
+    if (entry?.over === undefined || entry.process.isLost) throw new Refusal('process_not_found');
     return entry.process;
   }
 
-  /** Resolves when nothing of it is left. @throws Refusal `kill_incomplete` */
-  async gone({ facts }: Process): Promise<void> {
-    const over = this.#entries.get(facts.processId)?.over;
-    if ((await over) === 'resisting') throw new Refusal('kill_incomplete');
+  /** Resolves when nothing of it is left. @throws Refusal `kill_incomplete` if that is not to be had in time */
+  async gone(process: Process): Promise<void> {
+    if (process.termination !== undefined) return;
+    const over = this.#entries.get(process.facts.processId)?.over;
+    // What a dead supervisor left is ended by others, who try as long as it takes: whoever waits here is told before.
+    const late = delay(processGraceMs + killLimitMs, 'resisting' as const, { ref: false });
+    if ((await Promise.race([over, late])) === 'resisting') throw new Refusal('kill_incomplete');
   }
 
   /** Those of one workspace, oldest first. */
   of(workspaceId: string): Process[] {
     return Array.from(this.#entries.values())
-      .filter(({ process, over }) => over !== undefined && process.facts.workspaceId === workspaceId)
-      .map(({ process }) => process);
+      .filter(({ process, over }) => over !== undefined && !process.isLost && process.facts.workspaceId === workspaceId)
+      .map(({ process }) => process)
+      .toSorted((one, other) => one.facts.startedAt.getTime() - other.facts.startedAt.getTime());
   }
 
   /** Whoever asked for them is gone: all that run are ended. */
@@ -110,12 +115,12 @@ export class Processes {
   async #watch(entry: Entry, handle: RunHandle, operationId: string): Promise<void> {
     const { process } = entry;
     const { processId, user, tool, startedAt } = process.facts;
-    // One that resists is not over: it runs until it is gone, and nobody saw its end then.
-    const seen = await handle.outcome;
-    await handle.gone;
-    const end: RunEnd = seen.kind === 'incomplete' ? { kind: 'exit', exit: seen.exit } : seen;
+    // One that resists its end is not over: it runs until it is gone.
+    const end = await handle.gone;
     const endedAt = new Date();
     process.ended(end, endedAt);
+    // Behind those that ended before: when there is no room, they go first.
+    if (this.#entries.delete(processId)) this.#entries.set(processId, entry);
     entry.expiry = setTimeout(() => this.#entries.delete(processId), this.#limits.retainMs).unref();
     const { exitCode, reason } = process.termination ?? { exitCode: null, reason: 'link_lost' };
     this.#audit.add({

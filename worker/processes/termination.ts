@@ -15,11 +15,11 @@ export interface Causes {
   readonly linkLost: boolean;
 }
 
-const reasonOf = ({ reason, signal }: RunExit, { asked, linkLost }: Causes): Termination['reason'] => {
+const reasonOf = ({ reason, exitCode, signal }: RunExit, { asked, linkLost }: Causes): Termination['reason'] => {
   if (reason === 'timeout') return 'timeout';
   if (reason === 'spawnerLost' || (linkLost && reason === 'stopped')) return 'link_lost';
   // It was told to end, and left by itself: its own code says how.
-  if (signal === undefined) return 'exit';
+  if (signal === undefined) return exitCode === undefined ? 'link_lost' : 'exit';
   return reason === 'stopped' || asked.has(signal) ? 'terminated' : 'signal';
 };
 

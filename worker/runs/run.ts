@@ -78,24 +78,29 @@ export class Run {
     return this.#incomplete.promise;
   }
 
+  /** False when its end was asked for, or nobody is there any more: what is sent to it then would be lost. */
+  get listens(): boolean {
+    return !this.#stopped && this.#socket.writable;
+  }
+
   /** Asks for the end of the run; `ended` tells when it is there. */
   stop(): void {
-    if (this.#stopped || !this.#socket.writable) return;
+    if (!this.listens) return;
     this.#stopped = true;
     this.#socket.write(encodeStop());
   }
 
   /** The size of a process's terminal. */
   resize(size: TerminalSize): void {
-    if (!this.#stopped && this.#socket.writable) this.#socket.write(encodeResize(size));
+    if (this.listens) this.#socket.write(encodeResize(size));
   }
 
   /** Sends a signal to what is in front of a process's terminal, or to its leader's group. */
   signal(signal: number): void {
-    if (!this.#stopped && this.#socket.writable) this.#socket.write(encodeSignal(signal));
+    if (this.listens) this.#socket.write(encodeSignal(signal));
   }
 
-  /** Asks for the end of a process, without any grace. */
+  /** Asks for the end of a process, without any grace unless that was asked for before. */
   kill(): void {
     this.signal(constants.signals.SIGKILL);
     this.#stopped = true;
@@ -108,12 +113,12 @@ export class Run {
 
   /** Sends to the standard input of a process what `accepts` has room for. */
   offer(data: Buffer): void {
-    if (!this.#stopped && this.#socket.writable) this.#input.write(data);
+    if (this.listens) this.#input.write(data);
   }
 
   /** The end of a process's standard input. */
   closeInput(): void {
-    if (!this.#stopped && this.#socket.writable) this.#input.end();
+    if (this.listens) this.#input.end();
   }
 
   /** Names the user of a helper: before the helper itself learns it. */

@@ -18,7 +18,10 @@ import type { Spawner } from './spawner.ts';
 const supervisorSlackMs = 2 * killLimitMs;
 
 /** What can be done to a process while it runs; afterwards nothing happens. */
-export type RunControls = Pick<Run, 'stop' | 'kill' | 'signal' | 'resize' | 'accepts' | 'offer' | 'closeInput'>;
+export type RunControls = Pick<
+  Run,
+  'listens' | 'stop' | 'kill' | 'signal' | 'resize' | 'accepts' | 'offer' | 'closeInput'
+>;
 
 /** What a handler sees of its run. */
 export interface RunHandle {
@@ -28,8 +31,8 @@ export interface RunHandle {
   readonly started: Promise<void>;
   /** What a process is spoken to by. */
   readonly controls: RunControls;
-  /** Settles only when no process of the run is left; whoever holds the user's lock gives it back then. */
-  readonly gone: Promise<void>;
+  /** Settles only when no process of the run is left; whoever holds the user's lock gives it back then. How it ended. */
+  readonly gone: Promise<RunEnd>;
 }
 
 /** Starts runs, bounds their number, and sees to it that each of them is gone in the end. */
@@ -92,6 +95,7 @@ export class Runs {
       signal.removeEventListener('abort', stop);
       if (end.kind === 'lost') await endLost(this.#spawner, plan.uid, this.#log, () => this.#stopping);
       this.#finished();
+      return end;
     });
     const incomplete = run.incomplete.then((exit) => ({ kind: 'incomplete', exit }) as const);
     return { outcome: Promise.race([ended, incomplete]), gone, started: run.started, controls: run };

@@ -34,7 +34,7 @@ const exit: RunExit = {
 /** Takes plans and ends each run as the test says. */
 class StandInRuns extends Runs {
   readonly plans: LaunchPlan[] = [];
-  readonly gone = Promise.withResolvers<void>();
+  readonly gone = Promise.withResolvers<RunEnd>();
   end: End = { kind: 'exit', exit };
   output: readonly (readonly ['stdout' | 'stderr', string])[] = [];
   refusal: Refusal | undefined;
@@ -52,6 +52,7 @@ class StandInRuns extends Runs {
       throw new Error('a run that is waited for is not spoken to');
     };
     const controls = {
+      listens: true,
       stop: never,
       kill: never,
       signal: never,
@@ -114,7 +115,7 @@ const setup = (settings: Readonly<Record<string, string>> = {}) => {
   const planOf = async (params: Partial<Params<'exec'>> = {}): Promise<LaunchPlan> => {
     await run(params);
     const plan = runs.plans.at(-1);
-    runs.gone.resolve();
+    runs.gone.resolve({ kind: 'lost' });
     if (!plan) throw new Error('nothing was started');
     return plan;
   };
@@ -410,7 +411,7 @@ describe('the order of exec’s own checks', () => {
     const { run, runs, quota, discarded } = setup();
     await run();
     expect([quota.asked, discarded]).toStrictEqual([['check 7'], []]);
-    runs.gone.resolve();
+    runs.gone.resolve({ kind: 'lost' });
     await new Promise(setImmediate);
     expect([quota.asked, discarded]).toStrictEqual([['check 7', 'changed 7'], [7]]);
   });
@@ -439,7 +440,7 @@ describe('the lock of the user', () => {
     await run();
     const refusal = await refusalOf(run());
     expect(refusal.details).toStrictEqual({ action: 'exec', operationId: 'the-operation' });
-    runs.gone.resolve();
+    runs.gone.resolve({ kind: 'lost' });
     await new Promise(setImmediate);
     expect(isFree(locks)).toBe(true);
   });
@@ -454,7 +455,7 @@ describe('the lock of the user', () => {
     for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
     expect(runs.plans).toHaveLength(1);
     expect(told).toBe(false);
-    runs.gone.resolve();
+    runs.gone.resolve({ kind: 'lost' });
     expect((await answer).code).toBe('uncertain');
   });
 
@@ -468,7 +469,7 @@ describe('the lock of the user', () => {
     await refusalOf(run());
     await new Promise(setImmediate);
     expect(isFree(locks)).toBe(false);
-    runs.gone.resolve();
+    runs.gone.resolve({ kind: 'lost' });
     await new Promise(setImmediate);
     expect(isFree(locks)).toBe(true);
   });

@@ -23,9 +23,33 @@ const input = (data: string, more: Partial<Input> = {}): Input => ({
   writeId: undefined,
   ...more,
 });
+/** A write under a known id needs no room. */
+const isKnown = (process: Process, writeId: string): boolean => {
+  const { room } = told;
+  told.room = 0;
+  const code = codeOf(() => process.checkInput(input('x', { writeId })));
+  told.room = room;
+  return code === undefined;
+};
 const end = (process: Process): void => process.ended(exitWith(), new Date(1_000));
 
 describe('input', () => {
+  it('to one that is being ended is refused: nothing of it would arrive', () => {
+    const process = running(true);
+    process.terminate(undefined);
+    for (const eof of [false, true])
+      expect(codeOf(() => process.write(input('x', { eof, writeId: 'w' })))).toBe('process_not_running');
+    expect(codeOf(() => process.resize({ rows: 1, cols: 1 }))).toBe('process_not_running');
+    expect(told.said).toEqual(['stop']);
+  });
+
+  it('to a terminal needs room for the end-of-file character as well', () => {
+    const process = running(true);
+    told.room = 1;
+    expect(codeOf(() => process.write(input('x', { eof: true })))).toBe('process_backpressure');
+    expect(process.write(input('x'))).toBe(1);
+  });
+
   it('is handed over whole', () => {
     expect(running().write(input('äb'))).toBe(3);
     expect(told.said).toEqual(['input \xc3\xa4b']);
@@ -33,7 +57,7 @@ describe('input', () => {
 
   it('that there is no room for is refused, and nothing of it is written, nor its end', () => {
     const process = running();
-    told.room = 4;
+    told.room = 3;
     for (const eof of [false, true]) {
       const given = input('abcd', { eof, writeId: 'w' });
       expect(codeOf(() => process.checkInput(given))).toBe('process_backpressure');
@@ -41,8 +65,8 @@ describe('input', () => {
     }
     expect(told.said).toEqual([]);
     // Its id is not taken for one of a write that was done.
-    expect(process.hasWritten('w')).toBe(false);
-    told.room = 5;
+    expect(isKnown(process, 'w')).toBe(false);
+    told.room = 4;
     expect(process.write(input('abcd', { eof: true, writeId: 'w' }))).toBe(4);
     expect(told.said).toEqual(['input abcd', 'end of input']);
   });
@@ -87,9 +111,9 @@ describe('input', () => {
   it('is known by the newest ids, of which there are so many and no more', () => {
     const process = running();
     for (let id = 0; id <= processWriteIdsMax; id += 1) process.write(input('x', { writeId: `w${id}` }));
-    expect(process.hasWritten('w0')).toBe(false);
-    expect(process.hasWritten('w1')).toBe(true);
-    expect(process.hasWritten(`w${processWriteIdsMax}`)).toBe(true);
+    expect(isKnown(process, 'w0')).toBe(false);
+    expect(isKnown(process, 'w1')).toBe(true);
+    expect(isKnown(process, `w${processWriteIdsMax}`)).toBe(true);
     process.write(input('x', { writeId: 'w0' }));
     expect(told.said.length).toBe(processWriteIdsMax + 2);
   });

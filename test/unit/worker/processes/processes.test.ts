@@ -24,12 +24,12 @@ const setup = (more: Partial<ProcessLimits> = {}) => {
     const process = open(user, workspaceId);
     const told = new Told();
     const outcome = Promise.withResolvers<RunEnd | { readonly kind: 'incomplete'; readonly exit: RunExit }>();
-    const gone = Promise.withResolvers<void>();
+    const gone = Promise.withResolvers<RunEnd>();
     const started = Promise.resolve();
     processes.began(process, { outcome: outcome.promise, gone: gone.promise, started, controls: told }, 'an-operation');
     const end = async (how: RunEnd = exitWith()): Promise<void> => {
       outcome.resolve(how);
-      gone.resolve();
+      gone.resolve(how);
       await vi.advanceTimersByTimeAsync(0);
     };
     return { process, told, outcome, gone, end, id: process.facts.processId };
@@ -61,7 +61,7 @@ describe('a handle', () => {
     one.outcome.resolve(exitWith());
     await vi.advanceTimersByTimeAsync(60_000);
     expect(one.process.termination).toBeUndefined();
-    one.gone.resolve();
+    one.gone.resolve(exitWith());
     await vi.advanceTimersByTimeAsync(4_999);
     expect(found(one.id)).toBe('found');
     expect(one.process.termination).toMatchObject({ reason: 'exit', exitCode: 0 });
@@ -79,8 +79,22 @@ describe('a handle', () => {
   });
 });
 
+describe('a lost link', () => {
+  it('leaves none that is said to run: until it has ended it is not found, and then it is told', async () => {
+    const { begin, found, processes } = setup();
+    const [running, ended] = [begin(), begin()];
+    await ended.end();
+    processes.lose();
+    expect([found(running.id), found(ended.id)]).toEqual(['process_not_found', 'found']);
+    expect(processes.of('7')).toEqual([ended.process]);
+    await running.end(exitWith({ reason: 'stopped', exitCode: undefined, signal: 'SIGKILL' }));
+    expect(found(running.id)).toBe('found');
+    expect(running.process.termination).toMatchObject({ reason: 'link_lost', exitCode: null });
+  });
+});
+
 describe('the number of handles', () => {
-  it('has a bound: the one that began first of those that ended goes', async () => {
+  it('has a bound: the one that ended first goes', async () => {
     const { begin, found } = setup();
     const [first, second, third] = [begin(), begin(), begin()];
     // The order of the ends is another one.
@@ -89,8 +103,8 @@ describe('the number of handles', () => {
     const fourth = begin();
     expect([first, second, third, fourth].map(({ id }) => found(id))).toEqual([
       'found',
-      'process_not_found',
       'found',
+      'process_not_found',
       'found',
     ]);
     // Nothing of it is left, its expiry neither.
@@ -133,14 +147,15 @@ describe('the end', () => {
     await expect(over).resolves.toBeUndefined();
     const refused = expect(processes.gone(resists.process)).rejects.toMatchObject({ code: 'kill_incomplete' });
     resists.outcome.resolve({
-      ...exitWith({ reason: 'stopped', exitCode: undefined, signal: 'SIGKILL' }),
+      ...exitWith({ reason: 'stopped', exitCode: undefined, signal: undefined }),
       kind: 'incomplete',
     });
     await refused;
     expect(resists.process.termination).toBeUndefined();
-    resists.gone.resolve();
+    resists.gone.resolve(exitWith({ reason: 'stopped', exitCode: undefined, signal: 'SIGKILL' }));
     await vi.advanceTimersByTimeAsync(0);
     expect(resists.process.termination).toMatchObject({ reason: 'terminated', signal: 'SIGKILL' });
+    await expect(processes.gone(resists.process)).resolves.toBeUndefined();
   });
 
   it('comes with the link to all that run, and to what is about to begin; what has ended stays as it was', async () => {

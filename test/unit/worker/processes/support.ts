@@ -7,13 +7,16 @@ import type { RunControls } from '../../../../worker/runs/runs.ts';
 /** What a process is spoken to by, which keeps what was said. */
 export class Told implements RunControls {
   readonly said: string[] = [];
+  listens = true;
   /** How many bytes there is room for. */
   room = Number.POSITIVE_INFINITY;
 
   stop(): void {
+    this.listens = false;
     this.said.push('stop');
   }
   kill(): void {
+    this.listens = false;
     this.said.push('kill');
   }
   signal(signal: number): void {
