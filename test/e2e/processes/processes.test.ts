@@ -214,7 +214,7 @@ describe('the end', () => {
       const answer = await service.client.post('/v1/process/start', { workspaceId: String(user), tool: 'sh', ...body });
       return `${answer.status} ${answer.body.error}`;
     };
-    expect(await ask({ workspaceId: `${user}:missing` })).toBe('404 not_found');
+    expect(await ask({ workspaceId: `${user}:missing` })).toBe('404 workspace_not_found');
     expect(await ask({ workspaceId: `${user}:../x` })).toBe('400 outside_workspace');
     expect(await ask({ workspaceId: 'nowhere' })).toBe('404 workspace_not_found');
     expect(await ask({ tool: 'ls' })).toBe('403 tool_not_allowed');
