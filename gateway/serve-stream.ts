@@ -39,33 +39,59 @@ const turn = async (parts: ServeParts, params: object, signal: AbortSignal): Pro
   throw new Refusal(errorsOf(row).includes(outcome.code) ? outcome.code : 'internal');
 };
 
-/** Resolves when the client can take more; a client that takes nothing for too long is dropped. */
-const sent = async (
-  { connections }: ServeParts,
+/** What is still to be known of a turn that was sent. */
+interface Sent {
+  readonly position: Position;
+  readonly over: boolean;
+  /** The client has not taken it yet. */
+  readonly waits: boolean;
+}
+
+/** As bytes: a text that waits for a slow client is kept twice, as it is and as it goes out. */
+const send = (response: ServerResponse, current: Turn): Sent => {
+  const { text, position } = eventsOf(current);
+  if (!response.headersSent)
+    response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-store' });
+  const waits = !response.write(Buffer.from(text === '' ? ': keep-alive\n\n' : text));
+  return { position, over: current.termination !== null, waits };
+};
+
+/**
+ * Asks for a turn and sends it; undefined when none came, or nobody is there any more. A function of its own: while a client is waited for, nothing
+ * of the turn is held but its bytes.
+ * @throws Refusal
+ */
+const sendNext = async (
+  parts: ServeParts,
+  params: object,
   response: ServerResponse,
-  text: string,
   signal: AbortSignal,
-): Promise<void> => {
-  if (response.write(text) || signal.aborted) return;
+): Promise<Sent | undefined> => {
+  const current = await turn(parts, params, signal);
+  return current === undefined || signal.aborted ? undefined : send(response, current);
+};
+
+/** Resolves when the client can take more; a client that takes nothing for too long is dropped. */
+const taken = async ({ connections }: ServeParts, response: ServerResponse, signal: AbortSignal): Promise<void> => {
+  if (signal.aborted) return;
   connections.bound(response);
   await once(response, 'drain', { signal }).catch(() => undefined);
   response.socket?.setTimeout(0);
 };
 
-/** Turn after turn, each asked for when the last one is with the client: a slow one costs no memory here. */
+/** Turn after turn, each asked for when the last one is with the client: a slow one costs no more memory here. */
 const follow = async (
   parts: ServeParts,
   processId: unknown,
-  first: Turn,
+  first: Sent,
   response: ServerResponse,
   signal: AbortSignal,
 ): Promise<void> => {
-  let current: Turn | undefined = first;
-  while (current !== undefined && !signal.aborted) {
-    const { text, position } = eventsOf(current);
-    await sent(parts, response, text === '' ? ': keep-alive\n\n' : text, signal);
-    if (current.termination !== null || signal.aborted) return;
-    current = await turn(parts, { processId, ...position, waitMs: keepAliveCommentMs }, signal);
+  let last: Sent | undefined = first;
+  while (last !== undefined) {
+    if (last.waits) await taken(parts, response, signal);
+    if (last.over || signal.aborted) return;
+    last = await sendNext(parts, { processId, ...last.position, waitMs: keepAliveCommentMs }, response, signal);
   }
 };
 
@@ -86,9 +112,9 @@ export const serveStream = async (
     user = userOf({ processId });
     // A client that reconnects says where it was, whatever its address says (the HTML standard, 9.2.3).
     const position: Position = positionOf(headerValues(request, 'last-event-id')[0] ?? from);
-    const first = await turn(parts, check(row.params, { processId, ...position, waitMs: 0 }), gone.signal);
+    const params = check(row.params, { processId, ...position, waitMs: 0 });
+    const first = await sendNext(parts, params, response, gone.signal);
     if (first === undefined) throw new Refusal('worker_unavailable');
-    response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-store' });
     await follow(parts, processId, first, response, gone.signal);
     response.end();
     parts.connections.bound(response);

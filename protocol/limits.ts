@@ -64,8 +64,8 @@ export const termGraceMs = 300;
 export const processGraceMs = 1_000;
 /** Largest piece of a process's output that one answer gives, bytes: U+FFFD may triple it, and a frame still holds it. */
 export const processReadBytesMax = MiB;
-/** The same of an event of its stream, whose two streams share a frame. */
-export const processEventBytesMax = 256 * KiB;
+/** The same of an event of its stream: what waits for a client that reads slowly. */
+export const processEventBytesMax = 128 * KiB;
 /** Longest that a read waits for something new, ms. */
 export const processWaitMsMax = 30_000;
 /** Largest piece of standard input in one write, bytes. */

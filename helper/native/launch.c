@@ -36,6 +36,9 @@ static int open_space(const struct plan *plan)
 	return -1;
 }
 
+/* Of a process's output: each time that a pipe is full, or empty, costs two wake-ups. */
+#define PROCESS_PIPE_BYTES 262144
+
 /* The tool's end belongs to its user, so that it can open /dev/stdout and /dev/stderr by name. */
 static int make_output_pipe(uid_t user, int ends[2])
 {
@@ -71,6 +74,10 @@ static int make_tool_pipes(const struct plan *plan, struct launch *launch, struc
 		return -1;
 	if (in[0] < 0 || make_output_pipe(user, out) != 0 || make_output_pipe(user, err) != 0)
 		return -1;
+	if (plan->stdio == STDIO_PIPES) { /* where that much is not to be had, the pipe stays as it is */
+		fcntl(out[0], F_SETPIPE_SZ, PROCESS_PIPE_BYTES);
+		fcntl(err[0], F_SETPIPE_SZ, PROCESS_PIPE_BYTES);
+	}
 	setup->in = in[0];
 	setup->out = out[1];
 	setup->err = err[1];

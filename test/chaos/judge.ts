@@ -29,8 +29,11 @@ const saysNotDone = (heard: Heard): boolean =>
 /** Two answers are the same, but for being a replay; one without its outputs tells nothing else. */
 const sameAnswer = (first: Body, again: Body): boolean => {
   const { replayed: _, ...rest } = again;
-  if (rest['outputExpired'] === true)
-    return ['exitCode', 'timedOut', 'operationId'].every((field) => rest[field] === first[field]);
+  if (rest['outputExpired'] === true) {
+    // Some replies name their operation in the head alone.
+    const told: Body = { operationId: rest['operationId'], ...first };
+    return ['exitCode', 'timedOut', 'operationId'].every((field) => rest[field] === told[field]);
+  }
   const { replayed: __, ...before } = first;
   return JSON.stringify(before) === JSON.stringify(rest);
 };

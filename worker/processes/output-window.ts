@@ -8,6 +8,17 @@
 /** How much is taken at first, bytes; a quiet process costs no more. */
 const firstBytes = 4096;
 
+/** Where a read that wraps around is put together: new memory of that size costs more than all else of a read. */
+let joined: Buffer = Buffer.alloc(0);
+
+const joinedOf = (first: Buffer, second: Buffer): Buffer => {
+  const size = first.length + second.length;
+  if (joined.length < size) joined = Buffer.allocUnsafeSlow(size);
+  first.copy(joined, 0);
+  second.copy(joined, first.length);
+  return joined.subarray(0, size);
+};
+
 /** A ring of bytes, which grows up to its size and is copied into: a kept piece would hold on to all of its chunk. */
 export class OutputWindow {
   readonly #bytesMax: number;
@@ -52,13 +63,16 @@ export class OutputWindow {
     this.#put(kept, this.#end - kept.length);
   }
 
-  /** The bytes from one offset on, at most so many; the caller stays within `retainedFrom` and `end`. */
+  /**
+   * The bytes from one offset on, at most so many; the caller stays within `retainedFrom` and `end`, and uses them at
+   * once: they are good until the next `append`, and the next `read` of any window.
+   */
   read(from: number, bytesMax: number): Buffer {
     const size = Math.min(bytesMax, this.#end - from);
     if (size <= 0) return Buffer.alloc(0);
     const at = from % this.#ring.length;
     const first = this.#ring.subarray(at, at + size);
-    return Buffer.concat([first, this.#ring.subarray(0, size - first.length)], size);
+    return first.length === size ? first : joinedOf(first, this.#ring.subarray(0, size - first.length));
   }
 
   /** A byte lies at its offset modulo the size, so that growing has to lay them all out again. */

@@ -21,12 +21,15 @@ export type RunEnd =
   | { readonly kind: 'lost' };
 
 /**
- * Takes a run's output. Returns false to be left alone until it calls `resume`. Of a process also the end of a stream,
- * as a piece without bytes.
+ * Takes a run's output, which it copies if it keeps it: the next piece lies in the same place. Returns false to be left
+ * alone until it calls `resume`. Of a process also the end of a stream, as a piece without bytes.
  */
 export type OutputSink = (stream: 'stdout' | 'stderr', data: Buffer<ArrayBuffer>, resume: () => void) => boolean;
 
 const noBytes = Buffer.alloc(0);
+
+/** What is read at once, bytes: into one place for each run, since to take new memory for each piece costs more than to read it. */
+const readBytes = 65_536;
 
 /** The socket's own chunks are plain buffers; net types them a little wider. */
 type Chunk = Buffer<ArrayBuffer>;
@@ -46,10 +49,14 @@ export class Run {
   /** Connects and sends the plan. */
   constructor(socketPath: string, plan: Buffer, sink: OutputSink) {
     this.#sink = sink;
-    this.#socket = createConnection(socketPath, () => {
+    const buffer = Buffer.allocUnsafeSlow(readBytes);
+    const callback = (bytes: number): true => {
+      this.#receive(buffer.subarray(0, bytes));
+      return true;
+    };
+    this.#socket = createConnection({ path: socketPath, onread: { buffer, callback } }, () => {
       this.#connected = true;
     });
-    this.#socket.on('data', (chunk) => this.#receive(chunk as Chunk));
     this.#socket.on('error', () => undefined);
     this.#socket.on('close', () => this.#ended.resolve({ kind: this.#connected ? 'lost' : 'unreached' }));
     this.#socket.write(plan);

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventsOf, openEvents, type SentEvent, textOf } from '../../support/event-stream.ts';
+import { MiB, memoryOf } from '../../support/memory.ts';
 import { TestProcess } from '../../support/process-client.ts';
 import { Service } from '../../support/service.ts';
+import { eventually } from '../../support/wait.ts';
 
 let service: Service;
 beforeAll(async () => {
@@ -52,6 +54,25 @@ test('what is not kept any more is told as lost', async () => {
   expect(seen[0]).toMatchObject({ event: 'lost', data: { stream: 'stdout', from: 0, to: 200_000 - 65_536 } });
   expect(textOf(seen, 'stdout').length).toBe(65_536);
   expect(seen.at(-1)?.event).toBe('exit');
+});
+
+test('a client that does not read holds nothing up and costs no memory, however much is written', async () => {
+  const process = await TestProcess.start(service.client, 3_504, 'sh', ['-c', 'exec yes "a line of some length"']);
+  const written = async () => (await process.read({ maxBytes: 4 })).retainedFrom;
+  const passing = async (bytes: number) => {
+    const wanted = (await written()) + bytes;
+    await eventually('more is written', async () => (await written()) > wanted, 60_000);
+  };
+  const measured = () => [memoryOf(service.part('worker').pid), memoryOf(service.part('gateway').pid)] as const;
+  // Node's client takes in a little, and then leaves the connection alone.
+  const idle = await open(process);
+  expect(idle.statusCode).toBe(200);
+  await passing(100 * MiB);
+  const before = measured();
+  await passing(600 * MiB);
+  for (const [index, after] of measured().entries()) expect(after - (before[index] ?? 0)).toBeLessThan(32 * MiB);
+  idle.destroy();
+  await process.ask('terminate', { signal: 'SIGKILL' });
 });
 
 test('is refused like any other request', async () => {
