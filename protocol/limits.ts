@@ -61,7 +61,7 @@ export const killLimitMs = 5_000;
 /** Between SIGTERM and SIGKILL for tools that have something to clean up (git's lock files), ms. */
 export const termGraceMs = 300;
 /** Between SIGTERM to a process's tree and SIGKILL, ms. Short, since what lost its link is to be gone within 2 s. */
-export const processGraceMs = 1_000;
+export const processGraceMs = 500;
 /** Largest piece of a process's output that one answer gives, bytes: U+FFFD may triple it, and a frame still holds it. */
 export const processReadBytesMax = MiB;
 /** The same of an event of its stream: what waits for a client that reads slowly. */

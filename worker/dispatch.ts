@@ -38,6 +38,8 @@ export interface Call {
   readonly request: MessageOf<'request'>;
   readonly signal: AbortSignal;
   readonly outputs: Outputs;
+  /** Resolves when the link has room for a large answer. */
+  readonly room: () => Promise<void>;
 }
 
 /** A request on its way: what all steps know of it. */
@@ -49,6 +51,7 @@ interface Step {
   readonly idempotencyKey: string | undefined;
   readonly signal: AbortSignal;
   readonly outputs: Outputs;
+  readonly room: () => Promise<void>;
   /** On the monotonic clock, ms. */
   readonly startedAt: number;
 }
@@ -80,14 +83,14 @@ export class Dispatch {
    * Carries out one request.
    * @throws ProtocolViolation when the gateway can't have checked it
    */
-  async call({ request, signal, outputs }: Call): Promise<Outcome> {
+  async call({ request, signal, outputs, room }: Call): Promise<Outcome> {
     const { operation: name, idempotencyKey } = request;
     const row = operations[name];
     const operationId = this.#take(request, row);
     try {
       const params = this.#checked(request, row);
       const startedAt = performance.now();
-      const step: Step = { name, row, params, operationId, idempotencyKey, signal, outputs, startedAt };
+      const step: Step = { name, row, params, operationId, idempotencyKey, signal, outputs, room, startedAt };
       return await (operationId === '' ? this.#carryOut(step, undefined) : this.#mutate(step));
     } finally {
       this.#underWay.delete(operationId);
@@ -132,12 +135,13 @@ export class Dispatch {
 
   /** Does the work and audits it. Throws nothing but what a link must end for. */
   async #carryOut(step: Step, mutation: Mutation | undefined): Promise<Outcome> {
-    const { name, params, operationId, signal, outputs } = step;
+    const { name, params, operationId, signal, outputs, room } = step;
     let facts: AuditFacts = {};
     const context: HandlerContext = {
       operationId,
       signal,
       outputs,
+      room,
       begin: async () => {
         // Nobody waits any more, and a look-up may have said already that it never began.
         if (signal.aborted) throw new Refusal('uncertain');

@@ -26,6 +26,13 @@ export const parseWorkspaceId = (value: string): { readonly user: number; readon
   return { user, folder };
 };
 
+/** One spelling for each workspace: no empty parts, no dots. */
+export const canonicalWorkspaceId = (value: string): string => {
+  const [user = '', folder = ''] = value.split(/:(.*)/s);
+  const parts = folder.split('/').filter((part) => part !== '' && part !== '.');
+  return parts.length === 0 ? user : `${user}:${parts.join('/')}`;
+};
+
 /** The handle of a process: whose it is, and what nobody can guess. Anything else is a handle that is not known. */
 export const processId = text
   .max(256)

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { Refusal } from '../../protocol/errors.ts';
 import { processesForHelper, processGraceMs, terminalSize } from '../../protocol/limits.ts';
 import type { Params, Result } from '../../protocol/operations/index.ts';
-import { parseWorkspaceId } from '../../protocol/operations/process-fields.ts';
+import { canonicalWorkspaceId, parseWorkspaceId } from '../../protocol/operations/process-fields.ts';
 import { processStart } from '../../protocol/operations/process-start.ts';
 import type { WorkerConfig } from '../config.ts';
 import type { HandlerContext } from '../handlers.ts';
@@ -113,7 +113,12 @@ export const startHandler = (dependencies: StartDependencies) => {
     if (workspace === undefined) throw new Error('a workspace that passed the schema is none');
     const space = spaces.ensure(workspace.user);
     await quota.check(workspace.user);
-    const process = processes.open({ workspaceId, user: workspace.user, tool, tty });
+    const process = processes.open({
+      workspaceId: canonicalWorkspaceId(workspaceId),
+      user: workspace.user,
+      tool,
+      tty,
+    });
     const { processId } = process.facts;
     // Who asked for it can stop it until the handle is told, and no longer.
     const stop = new AbortController();

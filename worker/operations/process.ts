@@ -7,6 +7,7 @@
  */
 import { processReadBytesMax, waitingReadsMax } from '../../protocol/limits.ts';
 import type { Params, Result } from '../../protocol/operations/index.ts';
+import { canonicalWorkspaceId } from '../../protocol/operations/process-fields.ts';
 import type { HandlerContext, Handlers } from '../handlers.ts';
 import { followWaiting } from '../processes/follow.ts';
 import type { Process } from '../processes/process.ts';
@@ -40,7 +41,7 @@ export const processHandlers = (processes: Processes): ProcessHandlers => {
     return { ...stateOf(process), termination: process.termination ?? null };
   };
 
-  const read = async (params: Params<'process.read'>, { signal }: HandlerContext): Promise<Result<'process.read'>> => {
+  const read = async (params: Params<'process.read'>, context: HandlerContext): Promise<Result<'process.read'>> => {
     const {
       processId,
       stream = 'stdout',
@@ -52,7 +53,8 @@ export const processHandlers = (processes: Processes): ProcessHandlers => {
     const request = { stream, from, bytesMax: maxBytes, encoding };
     waiting += 1;
     try {
-      return await readWaiting(processes.get(processId), request, waiting > waitingReadsMax ? 0 : waitMs, signal);
+      const wait = { ...context, waitMs: waiting > waitingReadsMax ? 0 : waitMs };
+      return await readWaiting(processes.get(processId), request, wait);
     } finally {
       waiting -= 1;
     }
@@ -60,8 +62,9 @@ export const processHandlers = (processes: Processes): ProcessHandlers => {
 
   const stream = async (
     { processId, stdout, stderr, waitMs }: Params<'process.stream'>,
-    { signal }: HandlerContext,
-  ): Promise<Result<'process.stream'>> => followWaiting(processes.get(processId), { stdout, stderr }, waitMs, signal);
+    context: HandlerContext,
+  ): Promise<Result<'process.stream'>> =>
+    followWaiting(processes.get(processId), { stdout, stderr }, { ...context, waitMs });
 
   const write = async (
     params: Params<'process.write'>,
@@ -99,7 +102,7 @@ export const processHandlers = (processes: Processes): ProcessHandlers => {
   };
 
   const list = async ({ workspaceId }: Params<'process.list'>): Promise<Result<'process.list'>> => ({
-    processes: processes.of(workspaceId).map((process) => ({
+    processes: processes.of(canonicalWorkspaceId(workspaceId)).map((process) => ({
       processId: process.facts.processId,
       tool: process.facts.tool,
       ...stateOf(process),

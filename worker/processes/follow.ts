@@ -9,7 +9,7 @@ import { Refusal } from '../../protocol/errors.ts';
 import { processEventBytesMax } from '../../protocol/limits.ts';
 import type { Result } from '../../protocol/operations/index.ts';
 import type { Process, StreamName } from './process.ts';
-import { whole } from './read.ts';
+import { type Wait, whole } from './read.ts';
 
 type Turn = Result<'process.stream'>;
 type From = Readonly<Record<StreamName, number | undefined>>;
@@ -36,14 +36,11 @@ const isEmpty = ({ pieces, termination }: Turn): boolean =>
   termination === null && pieces.every(({ asked, next }) => next === asked);
 
 /** What there is, or as soon as there is something, or after so many ms nothing. @throws Refusal `bad_request` */
-export const followWaiting = async (
-  process: Process,
-  from: From,
-  waitMs: number,
-  signal: AbortSignal,
-): Promise<Turn> => {
+export const followWaiting = async (process: Process, from: From, { waitMs, signal, room }: Wait): Promise<Turn> => {
   const until = performance.now() + waitMs;
-  let turn = turnOf(process, from);
-  while (isEmpty(turn) && (await process.change(until - performance.now(), signal))) turn = turnOf(process, from);
-  return turn;
+  for (;;) {
+    await room();
+    const turn = turnOf(process, from);
+    if (!isEmpty(turn) || !(await process.change(until - performance.now(), signal))) return turn;
+  }
 };

@@ -29,6 +29,15 @@ export interface ReadAnswer {
   readonly eof: boolean;
 }
 
+/** For how long something new is waited for, and with what. */
+export interface Wait {
+  readonly waitMs: number;
+  /** Aborted when nobody waits any more. */
+  readonly signal: AbortSignal;
+  /** Resolves when there is room for a large answer. */
+  readonly room: () => Promise<void>;
+}
+
 /** All of it, but not the beginning of a character whose rest is still to come. */
 export const whole = (window: OutputWindow, from: number, bytes: Buffer): Buffer => {
   const isLast = window.closed && from + bytes.length === window.end;
@@ -56,19 +65,20 @@ export const readNow = (process: Process, { stream, from: asked, bytesMax, encod
 
 /**
  * What there is, or as soon as there is something, or after so many ms whatever there is then.
+ * @param room waited for before anything is read: what is read may be large
  * @throws Refusal `bad_request`
  */
 export const readWaiting = async (
   process: Process,
   request: ReadRequest,
-  waitMs: number,
-  signal: AbortSignal,
+  { waitMs, signal, room }: Wait,
 ): Promise<ReadAnswer> => {
   const until = performance.now() + waitMs;
-  let answer = readNow(process, request);
   // Waits from where it began, so that what passes meanwhile is told as lost.
-  const from = request.from ?? answer.from;
-  while (answer.data === '' && !answer.eof && (await process.change(until - performance.now(), signal)))
-    answer = readNow(process, { ...request, from });
-  return answer;
+  const from = request.from ?? process.windows[request.stream].retainedFrom;
+  for (;;) {
+    await room();
+    const answer = readNow(process, { ...request, from });
+    if (answer.data !== '' || answer.eof || !(await process.change(until - performance.now(), signal))) return answer;
+  }
 };

@@ -6,7 +6,7 @@ import { left, native, type Plan, Spawner, sanitized, wire } from '../../support
 import { eventually } from '../../support/wait.ts';
 
 const uid = 900_911;
-const count = 30;
+const count = 40;
 
 describe.each([
   ['release', native],
@@ -30,17 +30,15 @@ describe.each([
   ])('on %s: what loses its parent by it is told as well, and each is told once', async (_streams, streams) => {
     // Each child hears of it and goes on for a while; its parent is gone at once.
     const child = `trap "" HUP; trap "echo heard >>heard; end=1" TERM; echo up >>up
-      until [ "$end" ]; do sleep 0.05; done; sleep 0.1; sleep 0.1; sleep 0.1`;
+      until [ "$end" ]; do sleep 0.05; done; sleep 0.2`;
     const script = `for n in $(seq ${count}); do sh -c '(${child}) & wait' & done; trap "" HUP TERM; wait`;
     const args = ['/bin/sh', '-c', script];
     const env = ['PATH=/usr/bin:/bin'];
     const process = await spawner.start({ uid, args, env, graceMs: 3_000, outputCap: 1_000_000, ...streams });
     await process.until('the start', () => process.started);
     const home = (name: string): string => join(space, 'home', name);
-    await eventually(
-      'all are up',
-      () => existsSync(home('up')) && readFileSync(home('up'), 'utf8').length === 3 * count,
-    );
+    const up = () => existsSync(home('up')) && readFileSync(home('up'), 'utf8').length === 3 * count;
+    await eventually('all are up', up, 30_000);
     expect(processesOf(uid).length).toBeGreaterThan(2 * count);
     process.stop();
     await process.outcome;

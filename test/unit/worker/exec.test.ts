@@ -105,6 +105,7 @@ const setup = (settings: Readonly<Record<string, string>> = {}) => {
         operationId: 'the-operation',
         signal: new AbortController().signal,
         outputs,
+        room: async () => undefined,
         begin: async () => {
           await new Promise(setImmediate);
           begun.push(runs.plans.length);

@@ -15,6 +15,7 @@ const says = (process: Process, ...pieces: readonly (string | Uint8Array | reado
   for (const piece of pieces) process.took('stdout', Buffer.from(piece as Uint8Array));
 };
 const never = new AbortController().signal;
+const waiting = (waitMs: number) => ({ waitMs, signal: never, room: async () => undefined });
 
 /** Text with characters of every length, and bytes that are none. */
 const someBytes = fc
@@ -122,16 +123,16 @@ describe('a read that waits', () => {
   it('does not wait when there is something, or nothing can come', async () => {
     const process = processWith();
     says(process, 'x', '');
-    expect(await readWaiting(process, request(), 60_000, never)).toMatchObject({ data: 'x' });
-    expect(await readWaiting(process, request({ from: 1 }), 60_000, never)).toMatchObject({ data: '', eof: true });
-    await expect(readWaiting(process, request({ from: 2 }), 60_000, never)).rejects.toMatchObject({
+    expect(await readWaiting(process, request(), waiting(60_000))).toMatchObject({ data: 'x' });
+    expect(await readWaiting(process, request({ from: 1 }), waiting(60_000))).toMatchObject({ data: '', eof: true });
+    await expect(readWaiting(process, request({ from: 2 }), waiting(60_000))).rejects.toMatchObject({
       code: 'bad_request',
     });
   });
 
   it('goes on waiting for the rest of a character, or its end', async () => {
     const process = processWith();
-    const reading = readWaiting(process, request(), 60_000, never);
+    const reading = readWaiting(process, request(), waiting(60_000));
     says(process, [0xc3]);
     await new Promise(setImmediate);
     says(process, [0xa4]);
@@ -140,7 +141,7 @@ describe('a read that waits', () => {
 
   it('goes on from where it began: what has passed meanwhile is told as lost', async () => {
     const process = processWith({ retainBytes: 4 });
-    const reading = readWaiting(process, request({ from: 0 }), 60_000, never);
+    const reading = readWaiting(process, request({ from: 0 }), waiting(60_000));
     says(process, '0123456789');
     expect(await reading).toMatchObject({ data: '6789', from: 6, outputLost: true });
   });
@@ -148,7 +149,7 @@ describe('a read that waits', () => {
   it('ends with nothing after its time', async () => {
     vi.useFakeTimers();
     const process = processWith();
-    const reading = readWaiting(process, request(), 300, never);
+    const reading = readWaiting(process, request(), waiting(300));
     says(process, [0xc3]);
     await vi.advanceTimersByTimeAsync(299);
     let over = false;
