@@ -43,6 +43,12 @@ export const resultAnswer = (
   replayed,
 });
 
+/** The same, of an operation whose body is fixed: its headers tell the rest. */
+export const fixedAnswer = (
+  fields: object,
+  { operationId, replayed }: { readonly operationId: string | undefined; readonly replayed: boolean },
+): Answer => ({ status: 200, body: JSON.stringify(fields), operationId, replayed });
+
 /** The header fields of an answer. */
 export const headersOf = (answer: Answer): Record<string, string | number> => {
   const headers: Record<string, string | number> = {};

@@ -91,8 +91,12 @@ export class Connections {
       request.once('close', () => response.end());
       request.resume();
     }
-    const { socket } = response;
-    if (socket !== null && socket.writableLength > 0) socket.setTimeout(this.#stallMs);
+    this.bound(response);
+  }
+
+  /** What is on its way goes out, or its reader is given up. */
+  bound({ socket, writableLength }: ServerResponse): void {
+    if (writableLength > 0) socket?.setTimeout(this.#stallMs);
   }
 
   /**

@@ -5,7 +5,7 @@ import { killLimitMs, linkSlackMs, termGraceMs } from '../protocol/limits.ts';
 import { errorsOf, type Operation, type TimeLimits } from '../protocol/operation.ts';
 import { mintOperationId } from '../protocol/operation-id.ts';
 import type { OperationName } from '../protocol/operations/index.ts';
-import { type Answer, errorAnswer, resultAnswer } from './answer.ts';
+import { type Answer, errorAnswer, fixedAnswer, resultAnswer } from './answer.ts';
 import type { CallOutcome } from './call.ts';
 import type { WorkerLink } from './worker-link.ts';
 
@@ -67,7 +67,10 @@ const answerOf = (
   if (outcome.came === 'expired') return resultAnswer({ ...outcome.result, outputExpired: true }, told);
   if (outcome.came === 'result') {
     const result = row.result.safeParse(outcome.result);
-    if (result.success) return resultAnswer({ ...Object(result.data), ...outcome.streams }, told);
+    if (result.success) {
+      const fields = { ...Object(result.data), ...outcome.streams };
+      return row.fixedReply === true ? fixedAnswer(fields, told) : resultAnswer(fields, told);
+    }
     log.error({ operation: name, operationId }, 'the worker gave a result of a wrong shape');
     return errorAnswer('internal', told);
   }

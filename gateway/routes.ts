@@ -6,6 +6,7 @@ import { type OperationName, operationNames } from '../protocol/operations/index
 import { errorAnswer } from './answer.ts';
 import { answerClientError, type HttpServerParts, type HttpTimeouts, makeHttpServer } from './http-server.ts';
 import { type ServeParts, serveOperation } from './serve-operation.ts';
+import { serveStream } from './serve-stream.ts';
 
 /** What the HTTP side is made of. */
 export interface RouteParts extends ServeParts, HttpServerParts {
@@ -44,6 +45,13 @@ export const makeServer = async (parts: RouteParts): Promise<Server> => {
   });
   for (const name of operationNames) {
     const row = table[name];
+    if (row.events === true) {
+      app.get(row.route, (request, reply) => {
+        reply.hijack();
+        void serveStream(parts, request.raw, reply.raw);
+      });
+      continue;
+    }
     app.post(row.route, (request, reply) => {
       reply.hijack();
       void serveOperation(parts, name, row, request.raw, reply.raw);

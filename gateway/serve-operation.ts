@@ -5,7 +5,8 @@ import { Refusal } from '../protocol/errors.ts';
 import { faultOf } from '../protocol/fault.ts';
 import type { Operation, SizeLimits } from '../protocol/operation.ts';
 import type { OperationName } from '../protocol/operations/index.ts';
-import { idempotencyKey, userNumber } from '../protocol/values.ts';
+import { userOf } from '../protocol/user-of.ts';
+import { idempotencyKey } from '../protocol/values.ts';
 import { type Answer, errorAnswer } from './answer.ts';
 import { headerValues } from './auth.ts';
 import { fieldsOf, readBody } from './body.ts';
@@ -25,10 +26,6 @@ const refusalOf = ({ log }: ServeParts, error: unknown): Refusal => {
   log.error(faultOf(error), 'something unforeseen went wrong');
   return new Refusal('internal');
 };
-
-/** A valid user number, for the audit; a refused request may have none. */
-const userOf = (fields: Readonly<Record<string, unknown>>): number | undefined =>
-  userNumber.safeParse(fields['user']).data;
 
 /**
  * The caller's name for a mutation; on other routes the header has no meaning.

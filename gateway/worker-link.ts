@@ -32,6 +32,8 @@ export interface CallRequest {
   readonly streams: readonly string[];
   /** After this the outcome is that nothing came, ms. */
   readonly deadlineMs: number;
+  /** Aborted when nobody waits any more: as if the deadline had passed. */
+  readonly signal?: AbortSignal;
 }
 
 interface CallUnderWay {
@@ -85,11 +87,14 @@ export class WorkerLink {
     const { operation, params, operationId, idempotencyKey } = request;
     const call = new Call(request.streams, this.#parts.outputBytesMax);
     const id = connection.request(operation, params, operationId, idempotencyKey);
-    const deadline = setTimeout(() => {
+    const giveUp = (): void => {
       // It stays under way until its reply: the worker may send the rest of its output first.
       call.giveUp();
-      connection.cancel(id);
-    }, request.deadlineMs);
+      if (this.#calls.has(id) && connection === this.#socket?.connection) connection.cancel(id);
+    };
+    const deadline = setTimeout(giveUp, request.deadlineMs);
+    request.signal?.addEventListener('abort', giveUp, { once: true });
+    void call.outcome.then(() => request.signal?.removeEventListener('abort', giveUp));
     this.#calls.set(id, { call, deadline });
     return call.outcome;
   }

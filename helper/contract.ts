@@ -12,6 +12,8 @@ export const messageKind = {
   user: 5,
   stdin: 6,
   beside: 7,
+  resize: 8,
+  signal: 9,
   stdout: 16,
   stderr: 17,
   failed: 18,
@@ -19,12 +21,13 @@ export const messageKind = {
   exit: 20,
   ended: 21,
   stdinTaken: 22,
+  started: 23,
 } as const;
 
 export const wire = {
-  version: 1,
+  version: 2,
   headerBytes: 8,
-  runFixedBytes: 64,
+  runFixedBytes: 72,
   exitBytes: 40,
   failedBytes: 8,
   planBytesMax: 4_194_304,
@@ -33,6 +36,9 @@ export const wire = {
   stdinWindowBytes: 131_072,
   stdinTakenBytes: 4,
 } as const;
+
+/** A tool's standard streams. */
+export const standardStreams = { empty: 0, pipes: 1, terminal: 2 } as const;
 
 /** Why a run ended. */
 export const endReason = { exited: 1, timeout: 2, stopped: 3, spawnerLost: 4 } as const;

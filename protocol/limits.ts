@@ -60,6 +60,21 @@ export const usageCacheMs = 30_000;
 export const killLimitMs = 5_000;
 /** Between SIGTERM and SIGKILL for tools that have something to clean up (git's lock files), ms. */
 export const termGraceMs = 300;
+/** Between SIGTERM to a process's tree and SIGKILL, ms. Short, since what lost its link is to be gone within 2 s. */
+export const processGraceMs = 500;
+/** Largest piece of a process's output that one answer gives, bytes: U+FFFD may triple it, and a frame still holds it. */
+export const processReadBytesMax = MiB;
+/** The same of an event of its stream: what waits for a client that reads slowly. */
+export const processEventBytesMax = 128 * KiB;
+/** Longest that a read waits for something new, ms. */
+export const processWaitMsMax = 30_000;
+/** Largest piece of standard input in one write, bytes. */
+export const processWriteBytesMax = 64 * KiB;
+/** Repeated writes are known by the newest so many `writeId`s of a process. */
+export const processWriteIdsMax = 1_024;
+/** A process's terminal, until it is resized. */
+export const terminalSize = { rows: 24, cols: 80 } as const;
+
 /** How long a stopping process waits for what is under way, ms. Short, so that nothing of a user's outlives a stop by 2 s. */
 export const drainLimitMs = 1_000;
 /** What an operation may take on the link beyond its own time limit and the kill grace, ms. */
@@ -73,6 +88,12 @@ export const requestTimeoutMs = 30_000;
 export const keepAliveTimeoutMs = 65_000;
 /** HTTP: an answer that a client does not read is given up after this without progress, ms. */
 export const responseStallMs = 30_000;
+/** Streams of events that may be open: each is a request in flight most of the time, and others need room beside them. */
+export const eventStreamsMax = 256;
+/** Reads of processes that wait for something new; more are answered at once. With the streams less than all places of the link. */
+export const waitingReadsMax = 128;
+/** A stream of events that has nothing to tell says so after this, ms. */
+export const keepAliveCommentMs = 15_000;
 /** HTTP: open connections. */
 export const connectionsMax = 1024;
 /** HTTP: request head, bytes (Node's own default). */

@@ -19,7 +19,7 @@ export interface SizeLimits {
  * operation. Adding one is a row here, a handler of the same name in the worker, and a test.
  */
 export interface Operation {
-  /** `POST` route. The body is `params`; null for an optional field means absent. */
+  /** `POST` route. The body is `params`; null for an optional field means absent. `GET` for one of events. */
   readonly route: `/v1/${string}`;
   /** `mutate`: has an operation id, is never sent twice, can be `uncertain`. `read`: may be repeated once. */
   readonly effect: 'read' | 'mutate';
@@ -27,6 +27,14 @@ export interface Operation {
   readonly params: z.ZodObject;
   /** The worker's reply, without `streams`. */
   readonly result: z.ZodType;
+  /** The answer's body is `result` and nothing more: no operation id, and no word of a replay, which headers tell. */
+  readonly fixedReply?: true;
+  /** Starts a run of the user: refused while there is no room for another one. */
+  readonly startsRun?: true;
+  /** Its route is answered with Server-Sent Events, made of many of its results. */
+  readonly events?: true;
+  /** Asked again and again, for each key that is typed: audited only when it is refused. */
+  readonly poll?: true;
   /** Fields of the answer whose bytes come as events, ahead of the reply; they become text at the gateway. */
   readonly streams: readonly string[];
   /** What runs as root for it: for reviewers, shown in the docs. */

@@ -16,6 +16,7 @@ import { faultOf } from '../protocol/fault.ts';
 import { ProtocolViolation } from '../protocol/msgpack-check.ts';
 import { errorsOf, type Operation } from '../protocol/operation.ts';
 import { type OperationName, operations, type Params } from '../protocol/operations/index.ts';
+import { userOf } from '../protocol/user-of.ts';
 import type { AuditFacts, HandlerContext, Handlers } from './handlers.ts';
 import type { Mutation, MutationEnd, Mutations, Replay } from './ledger/mutations.ts';
 import { replay } from './ledger/replay.ts';
@@ -29,7 +30,7 @@ export interface DispatchDependencies {
   readonly log: Logger;
   readonly userRange: { readonly first: number; readonly last: number };
   /** True while no new mutation can be taken in. */
-  readonly overloaded: () => boolean;
+  readonly overloaded: (row: Operation) => boolean;
 }
 
 /** The request as link.ts hands it over. */
@@ -37,6 +38,8 @@ export interface Call {
   readonly request: MessageOf<'request'>;
   readonly signal: AbortSignal;
   readonly outputs: Outputs;
+  /** Resolves when the link has room for a large answer. */
+  readonly room: () => Promise<void>;
 }
 
 /** A request on its way: what all steps know of it. */
@@ -48,11 +51,10 @@ interface Step {
   readonly idempotencyKey: string | undefined;
   readonly signal: AbortSignal;
   readonly outputs: Outputs;
+  readonly room: () => Promise<void>;
   /** On the monotonic clock, ms. */
   readonly startedAt: number;
 }
-
-const userOf = (params: Params<OperationName>): number | undefined => params.user;
 
 /** The pipeline that every operation goes through. */
 export class Dispatch {
@@ -81,14 +83,14 @@ export class Dispatch {
    * Carries out one request.
    * @throws ProtocolViolation when the gateway can't have checked it
    */
-  async call({ request, signal, outputs }: Call): Promise<Outcome> {
+  async call({ request, signal, outputs, room }: Call): Promise<Outcome> {
     const { operation: name, idempotencyKey } = request;
     const row = operations[name];
     const operationId = this.#take(request, row);
     try {
       const params = this.#checked(request, row);
       const startedAt = performance.now();
-      const step: Step = { name, row, params, operationId, idempotencyKey, signal, outputs, startedAt };
+      const step: Step = { name, row, params, operationId, idempotencyKey, signal, outputs, room, startedAt };
       return await (operationId === '' ? this.#carryOut(step, undefined) : this.#mutate(step));
     } finally {
       this.#underWay.delete(operationId);
@@ -133,12 +135,13 @@ export class Dispatch {
 
   /** Does the work and audits it. Throws nothing but what a link must end for. */
   async #carryOut(step: Step, mutation: Mutation | undefined): Promise<Outcome> {
-    const { name, params, operationId, signal, outputs } = step;
+    const { name, params, operationId, signal, outputs, room } = step;
     let facts: AuditFacts = {};
     const context: HandlerContext = {
       operationId,
       signal,
       outputs,
+      room,
       begin: async () => {
         // Nobody waits any more, and a look-up may have said already that it never began.
         if (signal.aborted) throw new Refusal('uncertain');
@@ -201,7 +204,7 @@ export class Dispatch {
     const user = userOf(params);
     if (user !== undefined && (user < userRange.first || user > userRange.last)) throw new Refusal('wrong_shard');
     if (this.#draining) throw new Refusal('draining');
-    if (row.effect === 'mutate' && overloaded()) throw new Refusal('overloaded');
+    if (row.effect === 'mutate' && overloaded(row)) throw new Refusal('overloaded');
   }
 
   #refused(step: Step, facts: AuditFacts, error: unknown): Extract<Outcome, { ok: false }> {
@@ -221,6 +224,7 @@ export class Dispatch {
     status: AuditRecord['status'],
     reason?: AuditRecord['reason'],
   ): void {
+    if (row.poll === true && status === 'ok') return;
     const user = userOf(params);
     this.#dependencies.audit.add({
       action: row.audit,

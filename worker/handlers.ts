@@ -16,6 +16,8 @@ export interface HandlerContext {
   /** Aborted with a StopReason when nobody waits for the answer any more and the work must end. */
   readonly signal: AbortSignal;
   readonly outputs: Outputs;
+  /** Resolves when the link has room for a large answer, which is put together and returned at once then. */
+  room(): Promise<void>;
   /**
    * Puts the mutation on record. Every handler of one calls it once, right before anything that can't be undone,
    * after all refusals that it can see coming.

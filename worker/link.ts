@@ -13,6 +13,7 @@ import { faultOf } from '../protocol/fault.ts';
 import { creditStallMs } from '../protocol/limits.ts';
 import { ProtocolViolation } from '../protocol/msgpack-check.ts';
 import { operations } from '../protocol/operations/index.ts';
+import { AnswerGate } from './answer-gate.ts';
 import type { Dispatch } from './dispatch.ts';
 import { Outputs } from './outputs.ts';
 
@@ -35,6 +36,7 @@ export class Link {
   readonly #connection: Connection;
   readonly #dependencies: LinkDependencies;
   readonly #underWay = new Map<number, { stop: AbortController; outputs: Outputs }>();
+  readonly #answers: AnswerGate;
   readonly #closed = Promise.withResolvers<void>();
   readonly #timer: NodeJS.Timeout;
   readonly #startedAt = performance.now();
@@ -49,9 +51,13 @@ export class Link {
       cancel: (id) => this.#underWay.get(id)?.stop.abort('cancelled' satisfies StopReason),
       credit: (id) => this.#underWay.get(id)?.outputs.flush(),
     });
+    this.#answers = new AnswerGate(() => !socket.destroyed && socket.writableLength > backlogBytesMax);
     this.#timer = setInterval(() => this.#guarded(() => this.#tick()), tickMs);
     socket.on('data', (chunk) => this.#receive(chunk as Buffer));
-    socket.on('drain', () => socket.resume());
+    socket.on('drain', () => {
+      socket.resume();
+      this.#answers.open();
+    });
     socket.on('error', () => undefined);
     socket.on('close', () => this.#lost());
   }
@@ -111,7 +117,8 @@ export class Link {
     };
     const outputs = new Outputs(channel, operations[request.operation].streams);
     this.#underWay.set(id, { stop, outputs });
-    this.#dependencies.dispatch.call({ request, signal: stop.signal, outputs }).then(
+    const room = () => this.#answers.enter();
+    this.#dependencies.dispatch.call({ request, signal: stop.signal, outputs, room }).then(
       (outcome) => {
         this.#underWay.delete(id);
         if (this.#connection.state !== 'closed') this.#answer(id, outcome);
@@ -168,6 +175,7 @@ export class Link {
   #lost(): void {
     clearInterval(this.#timer);
     this.#connection.close();
+    this.#answers.open();
     for (const { stop, outputs } of this.#underWay.values()) {
       outputs.discard();
       stop.abort('link_lost' satisfies StopReason);

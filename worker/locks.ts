@@ -11,6 +11,8 @@ import { Refusal } from '../protocol/errors.ts';
 export interface LockHolder {
   readonly action: AuditAction;
   readonly operationId: string;
+  /** Of a process. */
+  readonly processId?: string;
 }
 
 /**

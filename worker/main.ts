@@ -61,15 +61,15 @@ const main = async (): Promise<void> => {
   const broken = spaces.removeLeftovers();
   if (broken > 0) log.warn({ broken }, 'half-made spaces of an earlier life could not be removed');
 
-  const parts = { config, native: nativeProgram, spaces, ledger, log };
-  const { spawner, runs, helpers, quota, mutations, handlers } = makeWork(parts);
+  const parts = { config, native: nativeProgram, spaces, ledger, audit, log };
+  const { spawner, runs, processes, helpers, quota, mutations, handlers } = makeWork(parts);
   const dispatch = new Dispatch({
     handlers,
     mutations,
     audit,
     log,
     userRange: config.userRange,
-    overloaded: () => runs.full || audit.full,
+    overloaded: (row) => audit.full || (row.startsRun === true && runs.full),
   });
 
   let link: Link | undefined;
@@ -82,6 +82,8 @@ const main = async (): Promise<void> => {
     dispatch.drain();
     quota.stop();
     link?.drain();
+    // No drain finishes a process, and each may want its grace.
+    processes.lose();
     await Promise.race([link?.idle(), delay(graceMs)]);
     runs.stop();
     link?.end();
@@ -98,6 +100,8 @@ const main = async (): Promise<void> => {
   const accept = (socket: ConstructorParameters<typeof Link>[0]): Promise<void> => {
     link = new Link(socket, { instance, dispatch, audit, log });
     log.info('the gateway is linked');
+    // The next link's gateway may be another one; what nobody asks for any more is not left to run.
+    void link.closed.then(() => processes.lose());
     return link.closed;
   };
 

@@ -45,7 +45,7 @@ export class Outputs {
     return this.#waitingSince === undefined ? 0 : now - this.#waitingSince;
   }
 
-  /** Takes a piece. Returns false when the producer should pause until `resume` is called. */
+  /** Takes a piece, which is the caller's again afterwards. Returns false when the producer should pause until `resume` is called. */
   write(stream: string, data: Uint8Array<ArrayBuffer>, resume: () => void): boolean {
     const entry = this.#sent.get(stream);
     if (!entry) throw new Error('an operation wrote to a stream that it does not have');
@@ -55,7 +55,10 @@ export class Outputs {
     entry.bytes += data.length;
     this.#waiting.push({ stream, data });
     this.flush();
-    if (this.#waiting.length === 0) return true;
+    const last = this.#waiting.at(-1);
+    if (last === undefined) return true;
+    // What waits stays, while the piece's place is read into again.
+    this.#waiting[this.#waiting.length - 1] = { stream, data: Uint8Array.from(last.data) };
     this.#resume = resume;
     return false;
   }

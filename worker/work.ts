@@ -6,6 +6,7 @@
  */
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import type { AuditQueue } from '../protocol/audit.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Handlers } from './handlers.ts';
 import { HelperPool } from './helpers/helper-pool.ts';
@@ -17,8 +18,11 @@ import { UserLocks } from './locks.ts';
 import { execHandler } from './operations/exec.ts';
 import { fileHandlers } from './operations/files.ts';
 import { operationStatusHandler } from './operations/operation-status.ts';
+import { processHandlers } from './operations/process.ts';
+import { startHandler } from './operations/process-start.ts';
 import { usageHandler } from './operations/usage.ts';
 import { resetHandler } from './operations/workspace-reset.ts';
+import { Processes } from './processes/processes.ts';
 import { Quota } from './quota.ts';
 import { Runs } from './runs/runs.ts';
 import { Spawner } from './runs/spawner.ts';
@@ -31,6 +35,7 @@ interface WorkParts {
   readonly native: string;
   readonly spaces: Spaces;
   readonly ledger: Ledger;
+  readonly audit: AuditQueue;
   readonly log: Logger;
 }
 
@@ -38,6 +43,7 @@ interface WorkParts {
 export interface Work {
   readonly spawner: Spawner;
   readonly runs: Runs;
+  readonly processes: Processes;
   readonly helpers: HelperPool;
   readonly quota: Quota;
   readonly mutations: Mutations;
@@ -45,7 +51,7 @@ export interface Work {
 }
 
 /** Puts it together; nothing is started yet. */
-export const makeWork = ({ config, native, spaces, ledger, log }: WorkParts): Work => {
+export const makeWork = ({ config, native, spaces, ledger, audit, log }: WorkParts): Work => {
   const locks = new UserLocks();
   const lock = join(config.stateDir, 'lock');
   const spawner = new Spawner({ program: native, folder: config.spawnerDir, lock }, log);
@@ -64,13 +70,23 @@ export const makeWork = ({ config, native, spaces, ledger, log }: WorkParts): Wo
   const quota = new Quota(config.quotaBytes, spaces, new UsageScans(spawner, native, log));
   const answers = new Answers();
   const mutations = new Mutations(ledger, answers);
+  const processes = new Processes(
+    {
+      handlesMax: config.processHandlesMax,
+      retainBytes: config.processRetainBytes,
+      retainMs: config.processRetainMs,
+    },
+    audit,
+  );
   const files = { config, spaces, quota, locks, helpers };
   const handlers: Handlers = {
     exec: execHandler({ ...files, runs }),
     ...fileHandlers(files),
+    'process.start': startHandler({ ...files, runs, processes }),
+    ...processHandlers(processes),
     usage: usageHandler(quota),
     'workspace.reset': resetHandler(files),
     'operation.status': operationStatusHandler({ ledger, answers, mutations }),
   };
-  return { spawner, runs, helpers, quota, mutations, handlers };
+  return { spawner, runs, processes, helpers, quota, mutations, handlers };
 };

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "leftovers.h"
+#include "tell.h"
 #include "walk.h"
 #include "wire.h"
 
@@ -56,6 +57,12 @@ static void kill_one(pid_t pid)
 		kill(pid, SIGKILL);
 }
 
+static void signal_group(pid_t group, int sig)
+{
+	if (group > 1)
+		kill(-group, sig);
+}
+
 static _Noreturn void killer_main(enum killer_job job, uid_t user, pid_t target)
 {
 	/* A killer that is starved must not hold the connection, the pipes or the lock meanwhile. */
@@ -63,9 +70,20 @@ static _Noreturn void killer_main(enum killer_job job, uid_t user, pid_t target)
 	if (!be_killer_of(user))
 		_exit(1);
 	switch (job) {
+	case KILLER_HUP_GROUP:
+		signal_group(target, SIGHUP);
+		break;
+	case KILLER_INT_GROUP:
+		signal_group(target, SIGINT);
+		break;
 	case KILLER_TERM_GROUP:
-		if (target > 1)
-			kill(-target, SIGTERM);
+		signal_group(target, SIGTERM);
+		break;
+	case KILLER_TERM_TREE:
+		tell_beneath(target, false);
+		break;
+	case KILLER_HANGUP_TREE:
+		tell_beneath(target, true);
 		break;
 	case KILLER_WALK:
 		/* Many processes leave little processor time to whoever ends them; so what a walk can't do is done

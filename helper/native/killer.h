@@ -17,7 +17,7 @@
  *            become somebody else's before it is reaped: a helper that has not dropped, and init's children.
  * Rights     In: uid 0 with CAP_SETUID. A killer that is not exactly (K, U, 0) aborts before it signals:
  *            kill(-1) as root would end the machine.
- * Used by    ending.c, run.c, end-uid.c, leftovers.c, spawner.c, init.
+ * Used by    ending.c, run.c, request.c, end-uid.c, leftovers.c, spawner.c, init.
  * Fails      by doing nothing: a killer that could not start is made up for by the next pass.
  */
 #ifndef KILLER_H
@@ -29,7 +29,11 @@
 #define KILLERS_MAX 8
 
 enum killer_job {
-	KILLER_TERM_GROUP,     /* SIGTERM to the process group `target` */
+	KILLER_HUP_GROUP,      /* SIGHUP to the process group `target` */
+	KILLER_INT_GROUP,      /* SIGINT to it */
+	KILLER_TERM_GROUP,     /* SIGTERM to it */
+	KILLER_TERM_TREE,      /* SIGTERM to everything beneath `target`; what is stopped goes on, and takes it */
+	KILLER_HANGUP_TREE,    /* the same, and SIGHUP as when a terminal is closed: shells heed only that */
 	KILLER_WALK,           /* SIGKILL to everything beneath `target`; with too much beneath it, KILLER_ALL */
 	KILLER_CHILDREN,       /* SIGKILL to the children of `target`, and never to anything else of the user's */
 	KILLER_LEFTOVERS,      /* SIGKILL to each of the user's processes beneath `target` that no supervisor looks after */

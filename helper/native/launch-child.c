@@ -19,6 +19,7 @@
 
 #include "drop.h"
 #include "signals.h"
+#include "terminal.h"
 #include "wire.h"
 
 #define RESOLVE_TRIES 32
@@ -134,7 +135,8 @@ _Noreturn void child_main(const struct child_setup *setup)
 {
 	const struct plan *plan = setup->plan;
 
-	if (setsid() < 0)
+	/* The terminal is taken while still root, and before the drop: no step of it is the user's. */
+	if (setsid() < 0 || (plan->stdio == STDIO_TERMINAL && terminal_take(setup->in) != 0))
 		report(setup, STEP_SESSION, errno);
 	if (give_way() != 0)
 		report(setup, STEP_OOM_SCORE, errno);

@@ -6,12 +6,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "launch-child.h"
+#include "terminal.h"
 #include "wire.h"
 
 /* Root looks at the space from outside only; what lies beneath is opened by the child, as the user. */
@@ -34,6 +36,9 @@ static int open_space(const struct plan *plan)
 	return -1;
 }
 
+/* Of a process's output: each time that a pipe is full, or empty, costs two wake-ups. */
+#define PROCESS_PIPE_BYTES 262144
+
 /* The tool's end belongs to its user, so that it can open /dev/stdout and /dev/stderr by name. */
 static int make_output_pipe(uid_t user, int ends[2])
 {
@@ -50,16 +55,33 @@ static int open_null(void)
 	return open("/dev/null", O_RDWR | O_CLOEXEC);
 }
 
-static int make_tool_pipes(uid_t user, struct launch *launch, struct child_setup *setup)
+/* The other way: what a tool reads is its user's too. */
+static int make_input_pipe(uid_t user, int ends[2])
 {
-	int out[2], err[2];
-
-	setup->in = open_null();
-	if (setup->in < 0 || make_output_pipe(user, out) != 0 || make_output_pipe(user, err) != 0)
+	if (pipe2(ends, O_CLOEXEC) != 0)
 		return -1;
+	return fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0 && fchown(ends[0], user, user) == 0 ? 0 : -1;
+}
+
+static int make_tool_pipes(const struct plan *plan, struct launch *launch, struct child_setup *setup)
+{
+	uid_t user = plan->uid;
+	int in[2] = {-1, -1}, out[2], err[2];
+
+	if (plan->stdio == STDIO_EMPTY)
+		in[0] = open_null();
+	else if (make_input_pipe(user, in) != 0)
+		return -1;
+	if (in[0] < 0 || make_output_pipe(user, out) != 0 || make_output_pipe(user, err) != 0)
+		return -1;
+	if (plan->stdio == STDIO_PIPES) { /* where that much is not to be had, the pipe stays as it is */
+		fcntl(out[0], F_SETPIPE_SZ, PROCESS_PIPE_BYTES);
+		fcntl(err[0], F_SETPIPE_SZ, PROCESS_PIPE_BYTES);
+	}
+	setup->in = in[0];
 	setup->out = out[1];
 	setup->err = err[1];
-	launch->input = -1;
+	launch->input = in[1];
 	launch->output[0] = out[0];
 	launch->output[1] = err[0];
 	return 0;
@@ -71,8 +93,7 @@ static int make_helper_pipes(struct launch *launch, struct child_setup *setup)
 	int in[2], out[2];
 
 	setup->err = open_null();
-	if (setup->err < 0 || pipe2(in, O_CLOEXEC) != 0 || fcntl(in[1], F_SETFL, O_NONBLOCK) != 0 ||
-	    make_output_pipe(0, out) != 0)
+	if (setup->err < 0 || make_input_pipe(0, in) != 0 || make_output_pipe(0, out) != 0)
 		return -1;
 	setup->in = in[0];
 	setup->out = out[1];
@@ -80,6 +101,30 @@ static int make_helper_pipes(struct launch *launch, struct child_setup *setup)
 	launch->output[0] = out[0];
 	launch->output[1] = -1;
 	return 0;
+}
+
+/* Three descriptors of the tool's end: each is closed by itself, here as well as in the child. */
+static int make_terminal(const struct plan *plan, struct launch *launch, struct child_setup *setup)
+{
+	if (terminal_open(plan->uid, plan->terminal_size, &launch->terminal, &launch->held) != 0)
+		return -1;
+	setup->in = fcntl(launch->held, F_DUPFD_CLOEXEC, 3);
+	setup->out = fcntl(launch->held, F_DUPFD_CLOEXEC, 3);
+	setup->err = fcntl(launch->held, F_DUPFD_CLOEXEC, 3);
+	launch->input = fcntl(launch->terminal, F_DUPFD_CLOEXEC, 3);
+	launch->output[0] = fcntl(launch->terminal, F_DUPFD_CLOEXEC, 3);
+	launch->output[1] = -1;
+	return setup->in < 0 || setup->out < 0 || setup->err < 0 || launch->input < 0 || launch->output[0] < 0 ? -1 : 0;
+}
+
+static int make_streams(const struct plan *plan, struct launch *launch, struct child_setup *setup)
+{
+	launch->terminal = launch->held = -1;
+	if (plan->helper)
+		return make_helper_pipes(launch, setup);
+	if (plan->stdio == STDIO_TERMINAL)
+		return make_terminal(plan, launch, setup);
+	return make_tool_pipes(plan, launch, setup);
 }
 
 uint32_t launch_start(const struct plan *plan, struct launch *launch, int *error)
@@ -92,8 +137,7 @@ uint32_t launch_start(const struct plan *plan, struct launch *launch, int *error
 		return STEP_SPACE;
 	}
 	/* On failure the descriptors end with the supervisor. */
-	if ((plan->helper ? make_helper_pipes(launch, &setup) : make_tool_pipes(plan->uid, launch, &setup)) != 0 ||
-	    pipe2(status, O_CLOEXEC | O_NONBLOCK) != 0) {
+	if (make_streams(plan, launch, &setup) != 0 || pipe2(status, O_CLOEXEC | O_NONBLOCK) != 0) {
 		*error = errno;
 		return STEP_PIPES;
 	}
@@ -138,6 +182,20 @@ void launch_stopped(struct launch *launch, int status)
 		signal = 0;
 	}
 	ptrace(PTRACE_CONT, launch->leader, NULL, (void *)(long)signal);
+}
+
+void launch_status(struct launch *launch, short events)
+{
+	/* Told once; a report stays in the pipe for launch_failure. */
+	if (launch->settled)
+		return;
+	launch->settled = events != 0;
+	launch->executed = (events & POLLHUP) && !(events & POLLIN);
+}
+
+bool launch_is_done(const struct launch *launch)
+{
+	return launch->executed && (!launch->traced || launch->loaded);
 }
 
 uint32_t launch_failure(const struct launch *launch, int status, int *error)

@@ -66,13 +66,26 @@ static char **vector(struct strings *rest, uint32_t count, bool (*check)(const c
 static bool user_is_sound(const struct plan *plan)
 {
 	if (plan->helper)
-		return plan->uid == 0 && plan->time_limit_ms == 0 && plan->max_address == 0 && plan->grace_ms == 0;
+		return plan->uid == 0 && plan->time_limit_ms == 0 && plan->max_address == 0 && plan->grace_ms == 0 &&
+		       plan->stdio == STDIO_EMPTY;
 	return plan->uid >= USER_UID_FIRST && plan->uid <= USER_UID_LAST;
+}
+
+bool is_terminal_size(uint32_t size)
+{
+	return size >> 16 != 0 && (size & 0xffff) != 0;
+}
+
+static bool stdio_is_sound(const struct plan *plan)
+{
+	if (plan->stdio == STDIO_TERMINAL)
+		return is_terminal_size(plan->terminal_size);
+	return plan->stdio <= STDIO_PIPES && plan->terminal_size == 0;
 }
 
 static bool numbers_are_sound(const struct plan *plan, uint32_t args, uint32_t env)
 {
-	return user_is_sound(plan) && plan->time_limit_ms <= LIMIT_TIME_MS_MAX &&
+	return user_is_sound(plan) && stdio_is_sound(plan) && plan->time_limit_ms <= LIMIT_TIME_MS_MAX &&
 	       plan->grace_ms <= LIMIT_GRACE_MS_MAX && plan->output_cap <= LIMIT_NUMBER_MAX && plan->max_processes <= LIMIT_NUMBER_MAX &&
 	       plan->max_file_size <= LIMIT_NUMBER_MAX && plan->max_address <= LIMIT_NUMBER_MAX &&
 	       args >= 1 && args <= LIMIT_ARGS_MAX && env <= LIMIT_ENV_MAX;
@@ -100,6 +113,8 @@ int plan_parse(uint8_t *body, size_t length, bool helper, struct plan *plan)
 	read.max_file_size = get_u64(body + 32);
 	read.max_address = get_u64(body + 40);
 	read.grace_ms = get_u32(body + 48);
+	read.stdio = get_u32(body + 64);
+	read.terminal_size = get_u32(body + 68);
 
 	uint32_t args = get_u32(body + 52), env = get_u32(body + 56), size = get_u32(body + 60);
 

@@ -25,6 +25,8 @@ struct plan {
 	uint64_t max_file_size;
 	uint64_t max_address;
 	uint32_t grace_ms;
+	uint32_t stdio;         /* STDIO_* */
+	uint32_t terminal_size; /* as MSG_RESIZE */
 	char *program;   /* absolute */
 	char *space;     /* absolute */
 	char *directory; /* relative to home, may be empty */
@@ -35,5 +37,7 @@ struct plan {
 /* The body must outlive the plan. */
 int plan_parse(uint8_t *body, size_t length, bool helper, struct plan *plan);
 void plan_free(struct plan *plan);
+/* Rows and columns, neither of them 0. */
+bool is_terminal_size(uint32_t size);
 
 #endif

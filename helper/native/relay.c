@@ -16,7 +16,7 @@
 
 #define DROP_MAX 1048576
 
-void relay_open(struct relay *relay, int connection, const int pipes[2], uint64_t cap, int64_t linger_us)
+void relay_open(struct relay *relay, int connection, const int pipes[2], uint64_t cap, int64_t linger_us, bool tells_end)
 {
 	relay->connection = connection;
 	relay->linger_us = linger_us;
@@ -25,6 +25,7 @@ void relay_open(struct relay *relay, int connection, const int pipes[2], uint64_
 		relay->stream[i].pipe = pipes[i];
 		relay->stream[i].kind = i == 0 ? MSG_STDOUT : MSG_STDERR;
 		relay->stream[i].cap_left = cap;
+		relay->stream[i].tells_end = tells_end && pipes[i] >= 0;
 	}
 }
 
@@ -45,6 +46,7 @@ static void end_stream(struct stream *stream)
 	close(stream->pipe);
 	stream->pipe = -1;
 	stream->rest = 0;
+	stream->end_untold = stream->tells_end;
 }
 
 static ssize_t drop_output(const struct relay *relay, const struct stream *stream, size_t room)
@@ -88,6 +90,11 @@ void relay_read(struct relay *relay, struct stream *stream)
 		relay->linger_until = now_us() + relay->linger_us;
 }
 
+void relay_started(struct relay *relay)
+{
+	relay->started = true;
+}
+
 void relay_taken(struct relay *relay, size_t bytes)
 {
 	relay->taken += (uint32_t)bytes;
@@ -101,14 +108,23 @@ void relay_control(struct relay *relay, uint32_t kind, const uint8_t body[EXIT_B
 	relay->control_length = sizeof relay->control;
 }
 
-/* Takes all there is into one write: output first, then what was taken, the control message last. */
+/* Takes all there is into one write: the start, then output, what was taken, the control message last. */
 static void gather(struct relay *relay)
 {
+	if (relay->started) {
+		put_u32(relay->started_frame, MSG_STARTED);
+		put_u32(relay->started_frame + 4, 0);
+		relay->started = false;
+		relay->unsent[relay->unsent_count++] =
+			(struct iovec){.iov_base = relay->started_frame, .iov_len = sizeof relay->started_frame};
+	}
 	for (int i = 0; i < 2; i++) {
 		struct stream *stream = &relay->stream[i];
 
-		if (stream->have == 0)
+		if (stream->have == 0 && !stream->end_untold)
 			continue;
+		if (stream->have == 0) /* an empty frame; after output it is the next one */
+			stream->end_untold = false;
 		put_u32(stream->frame, stream->kind);
 		put_u32(stream->frame + 4, (uint32_t)stream->have);
 		relay->unsent[relay->unsent_count++] =
@@ -155,7 +171,7 @@ static void took(struct relay *relay, size_t n)
 static bool ready(const struct relay *relay)
 {
 	return relay->stream[0].have >= RELAY_MAX / 2 || relay->stream[1].have >= RELAY_MAX / 2 ||
-	       relay->taken >= STDIN_WINDOW / 2 ||
+	       relay->taken >= STDIN_WINDOW / 2 || relay->started || relay->stream[0].end_untold || relay->stream[1].end_untold ||
 	       (relay->linger_until != 0 && now_us() >= relay->linger_until);
 }
 
@@ -163,9 +179,13 @@ void relay_send(struct relay *relay, bool now)
 {
 	if (relay->closed)
 		return;
-	if (relay->unsent_count == 0 && (now || ready(relay)))
-		gather(relay);
-	while (relay->unsent_count > 0) {
+	for (;;) {
+		/* Again when all was sent: an end that is told after output waits for nothing else. */
+		if (relay->unsent_count == 0 && (now || ready(relay)))
+			gather(relay);
+		if (relay->unsent_count == 0)
+			return;
+
 		struct msghdr message = {.msg_iov = relay->unsent, .msg_iovlen = (size_t)relay->unsent_count};
 		ssize_t n = sendmsg(relay->connection, &message, MSG_NOSIGNAL);
 
@@ -173,8 +193,10 @@ void relay_send(struct relay *relay, bool now)
 			took(relay, (size_t)n);
 		else if (errno == EAGAIN)
 			return;
-		else if (errno != EINTR)
+		else if (errno != EINTR) {
 			relay_close(relay);
+			return;
+		}
 	}
 }
 
@@ -190,14 +212,18 @@ void relay_close(struct relay *relay)
 	all_sent(relay);
 }
 
-void relay_settle(struct relay *relay)
+void relay_settle(struct relay *relay, bool terminal)
 {
 	relay->settled = true;
 	for (int i = 0; i < 2; i++) {
 		struct stream *stream = &relay->stream[i];
 		int left = 0;
 
-		if (stream->pipe >= 0 && ioctl(stream->pipe, FIONREAD, &left) == 0 && left > 0)
+		stream->tells_end = stream->end_untold = false; /* the run's end says it */
+
+		if (stream->pipe >= 0 && terminal)
+			stream->rest = RELAY_MAX;
+		else if (stream->pipe >= 0 && ioctl(stream->pipe, FIONREAD, &left) == 0 && left > 0)
 			stream->rest = (uint64_t)left;
 	}
 }

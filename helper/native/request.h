@@ -1,8 +1,8 @@
 /*
  * request.h: what the worker says after its first message.
  *
- * Purpose    Reads MSG_STOP, MSG_USER and MSG_STDIN, whole or in pieces, without ever waiting.
- * Rights     None. It sets whose user a helper is; what follows from that is ending.c's.
+ * Purpose    Reads MSG_STOP, MSG_USER, MSG_STDIN, MSG_RESIZE and MSG_SIGNAL, whole or in pieces, without ever waiting.
+ * Rights     None of its own. It sets whose user a helper is; what follows from that is ending.c's, and signals are killer.c's.
  * Used by    run.c.
  * Fails      closed: the connection's end, or anything that wire.h does not allow here, is the end of the run.
  */

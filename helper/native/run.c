@@ -18,7 +18,8 @@
 
 /* Whoever has lost its worker ends sooner than the worker would have allowed. */
 #define LOST_GRACE_MS 1000
-/* Each write wakes the worker, and a wake-up costs more than a short tool. A helper's answer is waited for. */
+/* Each write wakes the worker, and a wake-up costs more than a short tool. What a helper answers, or a
+ * terminal shows, is waited for. */
 #define TOOL_LINGER_US 1000
 /* A worker that takes nothing for so long after the run's end is not waited for. */
 #define DELIVER_LIMIT_US 30000000
@@ -38,11 +39,20 @@ void run_lost(struct run *lost)
 	run_end_because(lost, END_STOPPED);
 }
 
+static void tell_start(void)
+{
+	if (run.told_start || !launch_is_done(&run.launch))
+		return;
+	run.told_start = true;
+	relay_started(&run.relay);
+	relay_send(&run.relay, false);
+}
+
 /* Waits for whatever comes next, and deals with it. `deadline` 0 = none. */
 static void turn(int64_t deadline)
 {
 	struct relay *relay = &run.relay;
-	struct pollfd waits[6] = {
+	struct pollfd waits[7] = {
 		{.fd = run.children, .events = POLLIN},
 		{.fd = run.listened ? relay->connection : -1,
 		 .events = (short)(POLLIN | (relay_sending(relay) ? POLLOUT : 0))},
@@ -50,6 +60,7 @@ static void turn(int64_t deadline)
 		{.fd = relay_wants(relay, &relay->stream[1]) ? relay->stream[1].pipe : -1, .events = POLLIN},
 		{.fd = run.life, .events = POLLIN},
 		{.fd = input_waits(&run.input) ? run.input.pipe : -1, .events = POLLOUT},
+		{.fd = run.told_start || run.launch.settled ? -1 : run.launch.status, .events = POLLIN},
 	};
 
 	if (!relay_sending(relay) && relay->linger_until != 0 && (deadline == 0 || relay->linger_until < deadline))
@@ -57,7 +68,7 @@ static void turn(int64_t deadline)
 
 	struct timespec left = time_left(deadline);
 
-	if (ppoll(waits, 6, deadline != 0 ? &left : NULL, NULL) < 0)
+	if (ppoll(waits, 7, deadline != 0 ? &left : NULL, NULL) < 0)
 		return;
 	if (waits[0].revents != 0)
 		signals_drain(run.children);
@@ -73,6 +84,7 @@ static void turn(int64_t deadline)
 		if (waits[2 + i].revents != 0)
 			relay_read(relay, &relay->stream[i]);
 	}
+	launch_status(&run.launch, waits[6].revents);
 	relay_send(relay, false);
 }
 
@@ -87,6 +99,7 @@ static bool run_until_end(void)
 
 		bool none_left = ending_reap(&run);
 
+		tell_start();
 		if (run.leader_gone)
 			run_end_because(&run, END_EXITED);
 		if (none_left)
@@ -97,7 +110,7 @@ static bool run_until_end(void)
 	return false;
 }
 
-/* SIGTERM to the leader's group, and its output goes on: git removes its lock files and says so. */
+/* SIGTERM, to the leader's group or to all of a process, and its output goes on: git removes its lock files and says so. */
 static void grace(void)
 {
 	uint32_t ms = run.plan.grace_ms;
@@ -109,10 +122,14 @@ static void grace(void)
 
 	int64_t deadline = now_us() + (int64_t)ms * 1000;
 
-	killers_start(&run.killers, KILLER_TERM_GROUP, run.plan.uid, run.launch.leader);
-	while (!run.leader_gone && now_us() < deadline) {
+	if (run.plan.stdio == STDIO_EMPTY)
+		killers_start(&run.killers, KILLER_TERM_GROUP, run.plan.uid, run.launch.leader);
+	else
+		killers_start(&run.killers, run.launch.terminal < 0 ? KILLER_TERM_TREE : KILLER_HANGUP_TREE, run.plan.uid, run.self);
+	while (!(run.leader_gone && run.plan.stdio == STDIO_EMPTY) && now_us() < deadline) {
 		turn(deadline);
-		ending_reap(&run);
+		if (ending_reap(&run))
+			return;
 	}
 }
 
@@ -198,7 +215,9 @@ _Noreturn void run_serve(int connection, int life, struct plan plan)
 		_exit(0);
 	}
 	run.input.pipe = run.launch.input;
-	relay_open(&run.relay, connection, run.launch.output, run.plan.output_cap, run.plan.helper ? 0 : TOOL_LINGER_US);
+	run.told_start = run.plan.stdio == STDIO_EMPTY;
+	relay_open(&run.relay, connection, run.launch.output, run.plan.output_cap,
+		   run.plan.helper || run.launch.terminal >= 0 ? 0 : TOOL_LINGER_US, run.plan.stdio == STDIO_PIPES);
 
 	if (!run_until_end()) {
 		if (!run.leader_gone)
@@ -211,7 +230,7 @@ _Noreturn void run_serve(int connection, int life, struct plan plan)
 	if (failed != 0) {
 		message_send_failed(connection, failed, error);
 	} else {
-		relay_settle(&run.relay);
+		relay_settle(&run.relay, run.launch.terminal >= 0);
 		if (!run.plan.beside) /* its user may have a run that needs them */
 			tmpfiles_remove(run.plan.uid);
 		deliver();

@@ -35,6 +35,7 @@ struct run {
 	int64_t ended_us; /* nothing was left; 0 = not yet */
 	uint32_t reason; /* 0 while it runs, then END_* */
 	bool listened;   /* false: the connection is closed or broke the protocol */
+	bool told_start; /* or nobody wants to know */
 	bool leader_gone;
 	int leader_status;
 	uint64_t cpu_us;

@@ -93,5 +93,7 @@ _Noreturn void supervisor_main(int connection, int life)
 	if (error != 0)
 		refuse(connection, STEP_PLAN, error);
 	plan.beside = kind != MSG_RUN;
+	if (plan.beside && plan.stdio != STDIO_EMPTY)
+		refuse(connection, STEP_PLAN, EPROTO);
 	run_serve(connection, life, plan);
 }

@@ -17,9 +17,10 @@
  *        4    4  length of the body in bytes
  *        8    …  body
  *
- * WORKER → SPAWNER. The first message is MSG_RUN, MSG_BESIDE, MSG_HELPER or MSG_END. After the first three the worker may send
- * MSG_STOP, once and last; after MSG_HELPER also MSG_USER, once, and MSG_STDIN. Anything else ends the run and the
- * connection.
+ * WORKER → SPAWNER. The first message is MSG_RUN, MSG_BESIDE, MSG_HELPER or MSG_END. After the first three the worker
+ * may send MSG_STOP, once and last; after MSG_HELPER also MSG_USER, once, and MSG_STDIN; after a MSG_RUN whose standard
+ * streams are STDIO_PIPES or STDIO_TERMINAL also MSG_STDIN and MSG_SIGNAL, and with a terminal MSG_RESIZE. Anything else
+ * ends the run and the connection.
  *
  * MSG_RUN body (the launch plan), RUN_FIXED bytes and then strings:
  *
@@ -33,20 +34,24 @@
  *       40    8  RLIMIT_AS in bytes, 0 = not set
  *       48    4  grace in ms between SIGTERM to the leader's group and SIGKILL to all of the run,
  *                0 = no SIGTERM; at most LIMIT_GRACE_MS_MAX. Only for ends that the tool did not choose.
+ *                Other standard streams than STDIO_EMPTY: SIGTERM goes to every process of the run, with a terminal
+ *                also SIGHUP, and the grace lasts until none of them is left.
  *       52    4  number of arguments, argv[0] included, 1..LIMIT_ARGS_MAX
  *       56    4  number of environment entries, 0..LIMIT_ENV_MAX
  *       60    4  length of the strings in bytes; RUN_FIXED + it = the body's length
- *       64    …  strings, each ended by one NUL, in this order and nothing after them:
+ *       64    4  standard streams (STDIO_*)
+ *       68    4  size of the terminal, as MSG_RESIZE; 0 unless STDIO_TERMINAL
+ *       72    …  strings, each ended by one NUL, in this order and nothing after them:
  *                program (absolute), space (absolute), directory (relative to home; empty = home),
  *                the arguments, the environment entries (KEY=VALUE)
  *
- * MSG_BESIDE body: as MSG_RUN's. Its user may have a run beside it, which must not notice its end: files in /tmp are left
- *                alone, and what it is, one process, is ended by itself.
+ * MSG_BESIDE body: as MSG_RUN's, with STDIO_EMPTY. Its user may have a run beside it, which must not notice its end:
+ *                files in /tmp are left alone, and what it is, one process, is ended by itself.
  *
- * MSG_HELPER body: as MSG_RUN's, and in it 0: uid, time limit, RLIMIT_AS, grace; empty: space, directory. The program
- *                starts as root with the service's capabilities, in the folder /, with a pipe as standard input and
- *                /dev/null as standard error. What it becomes is up to it; nothing that a user wrote may reach it
- *                before it has dropped.
+ * MSG_HELPER body: as MSG_RUN's, and in it 0: uid, time limit, RLIMIT_AS, grace, standard streams; empty: space,
+ *                directory. The program starts as root with the service's capabilities, in the folder /, with a pipe as
+ *                standard input and /dev/null as standard error. What it becomes is up to it; nothing that a user wrote
+ *                may reach it before it has dropped.
  *
  * MSG_USER body: 4 bytes, the uid that a helper is about to drop to. Said before the helper learns it: from here
  *                on its end is sought among that user's processes as well as among root's.
@@ -55,13 +60,21 @@
  *                has at most STDIN_WINDOW bytes on their way that MSG_STDIN_TAKEN has not told of, so that a
  *                program that does not read never keeps MSG_STOP from being read.
  *
+ * MSG_RESIZE body: 4 bytes, the terminal's rows and columns, 2 bytes each, neither of them 0.
+ *
+ * MSG_SIGNAL body: 4 bytes, SIGHUP, SIGINT or SIGTERM: to the terminal's foreground group; without a terminal, to the leader's
+ *                group. SIGKILL: as MSG_STOP, without any grace.
+ *
  * MSG_END body: 4 bytes, a uid. Ends every process of that uid, whoever its parent is.
  *
  * MSG_STOP body: empty. Ends the run; MSG_EXIT still follows.
  *
  * SPAWNER → WORKER:
  *
- *   MSG_STDOUT, MSG_STDERR   1..RELAY_MAX bytes that the tool wrote
+ *   MSG_STDOUT, MSG_STDERR   1..RELAY_MAX bytes that the tool wrote; to a terminal: MSG_STDOUT only. With STDIO_PIPES an
+ *                  empty one says that nobody can write to that pipe any more; no output of that stream follows
+ *   MSG_STARTED     empty: the tool was executed. Told with STDIO_PIPES and STDIO_TERMINAL, before its output; MSG_EXIT
+ *                   with END_EXITED says the same
  *   MSG_FAILED      8 bytes: step (STEP_*), errno. The tool has not run. Last message.
  *   MSG_INCOMPLETE 40 bytes, as MSG_EXIT: the run could not be ended within END_LIMIT_MS. Trying goes on;
  *                  MSG_EXIT follows if it ends.
@@ -74,7 +87,7 @@
  *       24    8  CPU time of the run, user and system, µs
  *       32    8  time from the tool's start to the end of the whole run, µs
  *   MSG_ENDED       empty: no process of that uid is left. Last message, answers MSG_END.
- *   MSG_STDIN_TAKEN 4 bytes, how many bytes of standard input were written to the program's pipe, or thrown away
+ *   MSG_STDIN_TAKEN 4 bytes, how many bytes of standard input were written to the program's pipe or terminal, or thrown away
  *                   since it has closed that, beyond those told before
  *
  * The spawner's side ends a connection by shutting down its sending half and reading to the end
@@ -84,7 +97,7 @@
 #ifndef WIRE_H
 #define WIRE_H
 
-#define WIRE_VERSION 1
+#define WIRE_VERSION 2
 
 #define MSG_RUN 1
 #define MSG_STOP 2
@@ -93,6 +106,8 @@
 #define MSG_USER 5
 #define MSG_STDIN 6
 #define MSG_BESIDE 7
+#define MSG_RESIZE 8
+#define MSG_SIGNAL 9
 #define MSG_STDOUT 16
 #define MSG_STDERR 17
 #define MSG_FAILED 18
@@ -100,9 +115,10 @@
 #define MSG_EXIT 20
 #define MSG_ENDED 21
 #define MSG_STDIN_TAKEN 22
+#define MSG_STARTED 23
 
 #define MSG_HEADER 8
-#define RUN_FIXED 64
+#define RUN_FIXED 72
 #define EXIT_BODY 40
 #define PLAN_MAX 4194304
 #define RELAY_MAX 65536
@@ -115,6 +131,11 @@
 /* The output cap and the three limits: what a JavaScript number holds exactly. */
 #define LIMIT_NUMBER_MAX 9007199254740991
 #define END_LIMIT_MS 5000
+
+/* A tool's standard streams. */
+#define STDIO_EMPTY 0    /* standard input is empty; two pipes for output */
+#define STDIO_PIPES 1    /* three pipes */
+#define STDIO_TERMINAL 2 /* one pseudo-terminal for all three, the controlling one of the tool's session */
 
 #define USER_UID_FIRST 20000
 #define USER_UID_LAST 1020000

@@ -5,9 +5,13 @@ import type { Operation } from '../operation.ts';
 /** A table of operations, as `operations` is one. */
 export type Rows = Readonly<Record<string, Operation>>;
 
-/** The names of the rows with this effect. */
+/** The names of the rows with this effect; what is answered with a stream of events is not asked for here. */
 export type NameOf<Table extends Rows, Kind extends Operation['effect']> = {
-  [Name in keyof Table & string]: Table[Name]['effect'] extends Kind ? Name : never;
+  [Name in keyof Table & string]: Table[Name] extends { readonly events: true }
+    ? never
+    : Table[Name]['effect'] extends Kind
+      ? Name
+      : never;
 }[keyof Table & string];
 
 /** The request of an operation as a caller writes it. */

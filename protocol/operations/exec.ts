@@ -37,6 +37,7 @@ export const exec = {
   asRoot: 'makes the space on first use; the spawner forks, sets the limits and drops',
   asUser: 'enters the directory beneath the home, then the tool',
   audit: 'exec',
+  startsRun: true,
   secrets: ['args', 'dir', 'env', 'agent'],
   errors: [
     'tool_not_allowed',

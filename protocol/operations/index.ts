@@ -6,6 +6,14 @@ import { filesList } from './files-list.ts';
 import { filesRead } from './files-read.ts';
 import { filesWrite } from './files-write.ts';
 import { operationStatus } from './operation-status.ts';
+import { processList } from './process-list.ts';
+import { processRead } from './process-read.ts';
+import { processResize } from './process-resize.ts';
+import { processStart } from './process-start.ts';
+import { processStatus } from './process-status.ts';
+import { processStream } from './process-stream.ts';
+import { processTerminate } from './process-terminate.ts';
+import { processWrite } from './process-write.ts';
 import { usage } from './usage.ts';
 import { workspaceReset } from './workspace-reset.ts';
 
@@ -16,6 +24,14 @@ export const operations = {
   'files.read': filesRead,
   'files.write': filesWrite,
   'files.delete': filesDelete,
+  'process.start': processStart,
+  'process.status': processStatus,
+  'process.read': processRead,
+  'process.write': processWrite,
+  'process.resize': processResize,
+  'process.terminate': processTerminate,
+  'process.list': processList,
+  'process.stream': processStream,
   usage,
   'workspace.reset': workspaceReset,
   'operation.status': operationStatus,

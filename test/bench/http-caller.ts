@@ -2,16 +2,12 @@
  * Measures requests over HTTP, one kept connection for each caller. A socket and no more: a client library would
  * take as much time as the gateway on a machine with few cores.
  */
-import { connect, type Socket } from 'node:net';
+import { Connection, requestOf, type Target } from './connection.ts';
 import { serveRounds } from './rounds.ts';
 import { benchUser } from './users.ts';
 
 /** What is asked; `body.user` is the caller's own. */
-export interface HttpRound {
-  readonly port: number;
-  readonly token: string;
-  readonly method: string;
-  readonly path: string;
+export interface HttpRound extends Target {
   readonly body?: Readonly<Record<string, unknown>>;
   /** The status that is expected. */
   readonly status: number;
@@ -19,63 +15,15 @@ export interface HttpRound {
   readonly contains?: string;
 }
 
-const blankLine = '\r\n\r\n';
-
-/** One connection, one request at a time. */
-class Connection {
-  readonly #socket: Socket;
-  #received: Buffer[] = [];
-  #size = 0;
-  /** Bytes of the whole answer, once its head is there. */
-  #wanted: number | undefined;
-  #done: PromiseWithResolvers<Buffer> | undefined;
-
-  constructor(port: number) {
-    this.#socket = connect({ port, host: '127.0.0.1', noDelay: true });
-    this.#socket.on('data', (chunk: Buffer) => this.#take(chunk));
-    this.#socket.on('error', (error) => this.#done?.reject(error));
-    this.#socket.on('close', () => this.#done?.reject(new Error('the connection was closed')));
-  }
-
-  ask(request: Buffer): Promise<Buffer> {
-    this.#received = [];
-    this.#size = 0;
-    this.#wanted = undefined;
-    this.#done = Promise.withResolvers();
-    this.#socket.write(request);
-    return this.#done.promise;
-  }
-
-  #take(chunk: Buffer): void {
-    this.#received.push(chunk);
-    this.#size += chunk.length;
-    if (this.#wanted === undefined) {
-      const all = this.#received.length === 1 ? chunk : Buffer.concat(this.#received);
-      const head = all.indexOf(blankLine);
-      if (head < 0) return;
-      const length = /\r\ncontent-length: *(\d+)/i.exec(all.toString('latin1', 0, head))?.[1] ?? '0';
-      this.#wanted = head + blankLine.length + Number(length);
-    }
-    if (this.#size >= this.#wanted) this.#done?.resolve(Buffer.concat(this.#received));
-  }
-}
-
-const bytesOf = ({ port, token, method, path, body }: HttpRound, caller: number): Buffer => {
-  const text = body === undefined ? '' : JSON.stringify({ ...body, user: benchUser(caller) });
-  const head = [
-    `${method} ${path} HTTP/1.1`,
-    `Host: 127.0.0.1:${port}`,
-    `Authorization: Bearer ${token}`,
-    ...(body === undefined ? [] : ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(text)}`]),
-  ];
-  return Buffer.from(`${head.join('\r\n')}${blankLine}${text}`);
-};
+const bytesOf = (round: HttpRound, caller: number): Buffer =>
+  requestOf(round, round.body && { ...round.body, user: benchUser(caller) });
 
 const connections = new Map<string, Connection>();
 
 const connectionOf = (port: number, caller: number): Connection => {
   const key = `${port} ${caller}`;
-  const connection = connections.get(key) ?? new Connection(port);
+  const kept = connections.get(key);
+  const connection = kept === undefined || kept.closed ? new Connection(port) : kept;
   connections.set(key, connection);
   return connection;
 };

@@ -13,8 +13,10 @@ import { ledgerCosts } from './ledger.ts';
 import { MeasuringProcess } from './measuring-process.ts';
 import { idleMemory, largeOutput, manyExecs } from './much.ts';
 import { type Effort, execOf, gitStatus, oneCaller, repositoryScript, sixteenCallers } from './one-and-many.ts';
+import { outputRate, terminalEcho } from './processes.ts';
 import { processorProfile } from './processor-profile.ts';
 import { Product } from './product.ts';
+import { slowReaders } from './slow-readers.ts';
 import { type Row, tableOf } from './table.ts';
 import { costOfQuota, usageOfMany } from './usage.ts';
 
@@ -55,6 +57,9 @@ const measureAll = async (): Promise<Row[]> => {
     await add('usage', usageOfMany(http, effort.turns));
     await add('quota', costOfQuota(product, http, effort));
     await add('large output', largeOutput(product, http, effort.turns));
+    await add('terminal', terminalEcho(product, effort));
+    await add('output of a process', outputRate(product, effort));
+    await add('slow readers', slowReaders(product));
     await add(`${effort.execs} execs`, manyExecs(product, http, effort.execs));
     return rows;
   } finally {

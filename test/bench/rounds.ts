@@ -11,13 +11,16 @@ export interface Task {
 /** What it answers. */
 export type Answer = { readonly sample: Sample } | { readonly failure: string };
 
-const measure = async ({ callers, each }: Task, round: (caller: number) => Promise<void>): Promise<Sample> => {
+/** One round; resolves with what it took, µs, if not all of it counts. */
+type MeasuredRound = (caller: number) => Promise<number | undefined> | Promise<void>;
+
+const measure = async ({ callers, each }: Task, round: MeasuredRound): Promise<Sample> => {
   const micros: number[] = [];
   const call = async (caller: number): Promise<void> => {
     for (let done = 0; done < each; done += 1) {
       const began = performance.now();
-      await round(caller);
-      micros.push((performance.now() - began) * 1000);
+      const took = await round(caller);
+      micros.push(took ?? (performance.now() - began) * 1000);
     }
   };
   const began = performance.now();
@@ -29,7 +32,7 @@ const measure = async ({ callers, each }: Task, round: (caller: number) => Promi
  * Serves measurements to the process that started this one, until it hangs up.
  * @param prepare makes a round of a task; what it does itself isn't measured
  */
-export const serveRounds = (prepare: (task: Task) => Promise<(caller: number) => Promise<void>>): void => {
+export const serveRounds = (prepare: (task: Task) => Promise<MeasuredRound>): void => {
   process.on('message', (task: Task) => {
     prepare(task)
       .then(async (round) => ({ sample: await measure(task, round) }))

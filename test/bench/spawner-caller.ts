@@ -42,6 +42,7 @@ const run = async (caller: number): Promise<void> => {
     fileBytesMax: 1_073_741_824,
     addressBytesMax: 0,
     termGraceMs: 0,
+    streams: 'empty' as const,
   };
   const { outcome, gone } = await runs.start(plan, () => true, new AbortController().signal);
   const end = await outcome;

@@ -3,7 +3,7 @@ export interface Figure {
   /** Empty where the row says it all. */
   readonly name: string;
   readonly value: number;
-  readonly unit: 'ms' | 'µs' | '×' | '/s' | 'MiB' | '';
+  readonly unit: 'ms' | 'µs' | '×' | '/s' | 'MB/s' | 'MiB' | '';
 }
 
 /** One line of the result. */

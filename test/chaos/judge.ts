@@ -9,6 +9,8 @@ type Answer = Extract<Heard, { came: 'answer' }>;
 
 /** Nobody knows; all other codes say that this request had no effect. */
 const uncertainCodes: readonly unknown[] = ['uncertain', 'kill_incomplete'];
+/** A process that was prepared has ended with the link: what came too late for it had no effect. */
+const tooLateCodes: readonly unknown[] = ['process_not_found', 'process_not_running'];
 /** These speak of another operation, the one that has the key. */
 const keyCodes: readonly unknown[] = ['operation_running', 'idempotency_conflict', 'operation_interrupted'];
 /** A record whose operation was cut short. */
@@ -27,8 +29,11 @@ const saysNotDone = (heard: Heard): boolean =>
 /** Two answers are the same, but for being a replay; one without its outputs tells nothing else. */
 const sameAnswer = (first: Body, again: Body): boolean => {
   const { replayed: _, ...rest } = again;
-  if (rest['outputExpired'] === true)
-    return ['exitCode', 'timedOut', 'operationId'].every((field) => rest[field] === first[field]);
+  if (rest['outputExpired'] === true) {
+    // Some replies name their operation in the head alone.
+    const told: Body = { operationId: rest['operationId'], ...first };
+    return ['exitCode', 'timedOut', 'operationId'].every((field) => rest[field] === told[field]);
+  }
   const { replayed: __, ...before } = first;
   return JSON.stringify(before) === JSON.stringify(rest);
 };
@@ -51,7 +56,10 @@ const lookUpProblems = ({ by, found }: LookUp, { effect, heard, plan }: Evidence
       : [];
     return alone && effect.begun > 0 ? [...problems, `${by} is not found, and its effect is there`] : problems;
   }
-  if (isOk(found)) return effect.completed === 1 ? [] : [`${by} is told as a success that is not there`];
+  if (isOk(found))
+    return effect.completed === 1 || plan.row.onProcess !== undefined
+      ? []
+      : [`${by} is told as a success that is not there`];
   if (found['state'] === 'running') return [`${by} is still running`];
   if (found['state'] === 'finished' && !cutShort(found) && alone && effect.begun > 0)
     return [`${by} is told as not done (${found['outcome']}), and its effect is there`];
@@ -63,7 +71,8 @@ const lookUpProblems = ({ by, found }: LookUp, { effect, heard, plan }: Evidence
 const firstProblems = (evidence: Evidence): string[] => {
   const { heard, effect, plan, byKey } = evidence;
   const problems: string[] = [];
-  if (heard.some(isSuccess) && effect.completed !== 1) problems.push('a success that was none');
+  if (heard.some(isSuccess) && effect.completed !== 1 && plan.row.onProcess === undefined)
+    problems.push('a success that was none');
   if (heard.every(saysNotDone) && effect.begun > 0) problems.push('told as not done, and the effect is there');
   if (plan.key !== undefined && byKey?.found === undefined && effect.begun > 0)
     problems.push('the key is not found, and its effect is there');
@@ -76,6 +85,7 @@ const firstProblems = (evidence: Evidence): string[] => {
 
 const againProblems = (evidence: Evidence): string[] => {
   const { heard, heardAgain, effect, byKey, byKeyAgain, effectAgain } = evidence;
+  const { onProcess } = evidence.plan.row;
   const before = byKey?.found;
   const first = heard.find(isSuccess);
   const fresh = heardAgain.filter((one) => isSuccess(one) && !one.replayed);
@@ -83,9 +93,11 @@ const againProblems = (evidence: Evidence): string[] => {
   if (fresh.length > 1) problems.push('sent again under its key, it was done twice');
   if (fresh.length === 1 && (effect.begun > 0 || before !== undefined))
     problems.push('sent again under its key, it was done again');
-  if (heardAgain.some(saysNotDone) || heardAgain.some((one) => one.came === 'nothing'))
+  const tooLate = onProcess === 'prepared' && heardAgain.every((one) => tooLateCodes.includes(codeOf(one)));
+  if (!tooLate && (heardAgain.some(saysNotDone) || heardAgain.some((one) => one.came === 'nothing')))
     problems.push('sent again under its key, it was refused or not answered');
-  if (before === undefined && fresh.length !== 1) problems.push('the key was free, and it could not be done');
+  if (!tooLate && before === undefined && fresh.length !== 1)
+    problems.push('the key was free, and it could not be done');
   const replays = heardAgain.filter((one): one is Answer => isSuccess(one) && one.replayed);
   const original = first ?? (fresh.find(isSuccess) as Answer | undefined);
   if (original !== undefined && replays.some(({ body }) => !sameAnswer(original.body, body)))
@@ -94,7 +106,9 @@ const againProblems = (evidence: Evidence): string[] => {
   if (before !== undefined && cutShort(before) && replays.length > 0) problems.push('what was cut short was replayed');
   if (heardAgain.some((one) => codeOf(one) === 'idempotency_conflict')) problems.push('its own key was a conflict');
   if (heardAgain.some(isSuccess) !== isOk(byKeyAgain?.found)) problems.push('the ledger says otherwise in the end');
-  if (heardAgain.some(isSuccess) && effectAgain.completed !== 1) problems.push('a replayed success that was none');
+  // One that was prepared may have ended, which `process.terminate` does not refuse.
+  const mustBeThere = onProcess === undefined ? heardAgain.some(isSuccess) : onProcess === 'new' && fresh.length > 0;
+  if (mustBeThere && effectAgain.completed !== 1) problems.push('a replayed success that was none');
   return problems;
 };
 

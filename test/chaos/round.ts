@@ -7,7 +7,7 @@ import type { Struck } from './control.ts';
 import type { Evidence, Heard, LookUp } from './evidence.ts';
 import type { RoundPlan } from './plan.ts';
 import { strikerOf } from './points.ts';
-import type { EffectPlace } from './rows/row.ts';
+import type { ChaosRow, EffectPlace } from './rows/row.ts';
 import type { ChaosService } from './service.ts';
 import { Traced } from './traced.ts';
 
@@ -37,7 +37,7 @@ const supervisorOf = (user: number): number | undefined => {
 const strikeWhile = async (
   service: ChaosService,
   plan: RoundPlan,
-  place: EffectPlace,
+  { place, mark }: { readonly place: EffectPlace; readonly mark: string },
   send: () => Promise<Heard[]>,
 ): Promise<{ heard: readonly Heard[]; struck: Struck | undefined }> => {
   const { point, fault, row, round } = plan;
@@ -45,7 +45,7 @@ const strikeWhile = async (
   switch (strikerOf(point)) {
     case 'gateway':
     case 'worker': {
-      service.control.give({ point, fault, round, canary: place.canary });
+      service.control.give({ point, fault, round, canary: mark });
       const heard = await send();
       // A caller may have the answer before the blow that follows it.
       const done = await eventually('the blow', () => service.control.struck(round), blowMaxMs).catch(() => undefined);
@@ -76,25 +76,32 @@ const strikeWhile = async (
   }
 };
 
+/** Makes what is to be changed. */
+const prepare = async (caller: Caller, row: ChaosRow, target: EffectPlace): Promise<EffectPlace> => {
+  const before = row.prepare?.(target);
+  if (before === undefined) return target;
+  const made = await caller.persist(before.route, before.body, {});
+  if (made.came !== 'answer' || made.status !== 200) throw new Error(`not prepared: ${JSON.stringify(made)}`);
+  const place = { ...target, prepared: made.body };
+  await eventually('what is to be changed is ready', () => row.ready?.(place) ?? true);
+  return place;
+};
+
 /** Carries a round out and gathers what is known afterwards. */
 export const runRound = async (service: ChaosService, plan: RoundPlan): Promise<FinishedRound> => {
   const { row, key, canary, callers, callersAgain, point } = plan;
   await service.expect(plan);
   const user = service.userOf(plan);
-  const place = { user, home: service.homeOf(user), canary };
-  const body = row.body(place, point === 'begun');
-  const headers = { 'chaos-canary': canary, ...(key === undefined ? {} : { 'idempotency-key': key }) };
   const overdue: string[] = [];
   const inTime = async (what: string, wait: Promise<unknown>): Promise<void> => {
     await wait.catch((error: unknown) => overdue.push(`${what}: ${error instanceof Error ? error.message : error}`));
   };
 
   const caller = new Caller(service.now.port);
-  const before = row.prepare?.(place);
-  if (before !== undefined) {
-    const made = await caller.persist(before.route, before.body, {});
-    if (made.came !== 'answer' || made.status !== 200) throw new Error(`not prepared: ${JSON.stringify(made)}`);
-  }
+  const place = await prepare(caller, row, { user, home: service.homeOf(user), canary });
+  const body = row.body(place, point === 'begun');
+  const mark = row.mark?.(place) ?? canary;
+  const headers = { 'chaos-canary': mark, ...(key === undefined ? {} : { 'idempotency-key': key }) };
   const send = (): Promise<Heard[]> =>
     Promise.all(
       Array.from({ length: callers }, () =>
@@ -104,19 +111,21 @@ export const runRound = async (service: ChaosService, plan: RoundPlan): Promise<
         ]),
       ),
     );
-  const { heard, struck } = await strikeWhile(service, plan, place, send);
+  const { heard, struck } = await strikeWhile(service, plan, { place, mark }, send);
   if (heard.some((one) => one.came === 'nothing' && one.code === 'no answer in time')) overdue.push('an answer');
 
   const struckAt = performance.now();
   if (plan.fault === 'kill-all') await inTime('another service', service.startAfterKill());
   await inTime('the recovery', service.recovered(recoveryMaxMs));
   const recoveryMs = Math.round(performance.now() - struckAt);
+  const after = new Caller(service.now.port);
+  const left = row.release?.(place);
+  if (left !== undefined) await after.persist(left.route, left.body, {});
   await inTime(
     'the end of the user’s processes',
     eventually('no process of the user', () => processesOf(uidOf(user)).length === 0, goneMaxMs),
   );
 
-  const after = new Caller(service.now.port);
   const ids = new Set([...heard.map((one) => one.came === 'answer' && one.body['operationId']), struck?.operationId]);
   const lookUps: LookUp[] = [];
   for (const operationId of ids) {
@@ -130,6 +139,12 @@ export const runRound = async (service: ChaosService, plan: RoundPlan): Promise<
   const again = (): Promise<Heard> => after.persist(row.route, row.body(place, point === 'begun'), headers);
   const heardAgain = await Promise.all(Array.from({ length: callersAgain }, again));
   if (callersAgain > 0) heardAgain.push(await again());
+  // A process that was started goes on after its answer.
+  if (row.onProcess === 'new' && heardAgain.some((one) => one.came === 'answer' && one.status === 200 && !one.replayed))
+    await inTime(
+      'the effect',
+      eventually('it is complete', () => row.effect(place).completed > 0, goneMaxMs),
+    );
   const byKeyAgain = await lookUpKey();
   const effectAgain = row.effect(place);
   const evidence: Evidence = {

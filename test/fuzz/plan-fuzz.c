@@ -61,6 +61,9 @@ static size_t good_plan(uint8_t *body, bool helper)
 		put_u32(body + 4, USER_UID_FIRST + (uint32_t)below(USER_UID_LAST - USER_UID_FIRST + 1));
 		put_u64(body + 8, below(LIMIT_TIME_MS_MAX));
 		put_u32(body + 48, (uint32_t)below(LIMIT_GRACE_MS_MAX));
+		put_u32(body + 64, (uint32_t)below(STDIO_TERMINAL + 1));
+		if (get_u32(body + 64) == STDIO_TERMINAL)
+			put_u32(body + 68, 24 << 16 | 80);
 	}
 	put_u32(body + 52, args);
 	put_u32(body + 56, env);
@@ -116,8 +119,18 @@ static bool is_for_whom_it_should(const struct plan *plan)
 {
 	if (plan->helper)
 		return plan->uid == 0 && plan->time_limit_ms == 0 && plan->max_address == 0 && plan->grace_ms == 0 &&
-		       plan->space[0] == 0 && plan->directory[0] == 0;
+		       plan->stdio == STDIO_EMPTY && plan->space[0] == 0 && plan->directory[0] == 0;
 	return plan->uid >= USER_UID_FIRST && plan->uid <= USER_UID_LAST && plan->space[0] == '/';
+}
+
+/* A size goes with a terminal, and only with one. */
+static bool has_sound_streams(const struct plan *plan)
+{
+	uint32_t rows = plan->terminal_size >> 16, columns = plan->terminal_size & 0xffff;
+
+	if (plan->stdio == STDIO_TERMINAL)
+		return rows > 0 && columns > 0;
+	return (plan->stdio == STDIO_EMPTY || plan->stdio == STDIO_PIPES) && plan->terminal_size == 0;
 }
 
 static bool keeps_the_rules(const struct plan *plan, const uint8_t *body, size_t length)
@@ -132,7 +145,7 @@ static bool keeps_the_rules(const struct plan *plan, const uint8_t *body, size_t
 		if (!inside(plan->env[env], body, length) || strchr(plan->env[env], '=') == NULL || plan->env[env][0] == '=')
 			return false;
 	}
-	return is_for_whom_it_should(plan) && plan->time_limit_ms <= LIMIT_TIME_MS_MAX &&
+	return is_for_whom_it_should(plan) && has_sound_streams(plan) && plan->time_limit_ms <= LIMIT_TIME_MS_MAX &&
 	       plan->grace_ms <= LIMIT_GRACE_MS_MAX && plan->output_cap <= LIMIT_NUMBER_MAX &&
 	       plan->max_processes <= LIMIT_NUMBER_MAX && plan->max_file_size <= LIMIT_NUMBER_MAX &&
 	       plan->max_address <= LIMIT_NUMBER_MAX && args == get_u32(body + 52) && env == get_u32(body + 56) &&

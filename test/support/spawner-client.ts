@@ -49,6 +49,9 @@ export interface Plan {
   readonly maxFileSize?: number;
   readonly maxAddress?: number;
   readonly graceMs?: number;
+  /** STDIO_*; empty unless given. */
+  readonly stdio?: number;
+  readonly terminal?: { readonly rows: number; readonly cols: number };
 }
 
 export interface Message {
@@ -89,8 +92,8 @@ export const planBody = (plan: Plan, space: string): Buffer => {
   const env = plan.env ?? ['PATH=/usr/bin:/bin'];
   const strings = [plan.program ?? plan.args[0] ?? '', plan.space ?? space, plan.directory ?? '', ...plan.args, ...env];
   const text = Buffer.concat(strings.map((value) => Buffer.from(`${value}\0`)));
-  const fixed = Buffer.alloc(64);
-  fixed.writeUInt32BE(1, 0);
+  const fixed = Buffer.alloc(wire('RUN_FIXED'));
+  fixed.writeUInt32BE(wire('WIRE_VERSION'), 0);
   fixed.writeUInt32BE(plan.uid, 4);
   fixed.writeBigUInt64BE(BigInt(plan.timeLimitMs ?? 0), 8);
   fixed.writeBigUInt64BE(BigInt(plan.outputCap ?? 262_144), 16);
@@ -101,6 +104,10 @@ export const planBody = (plan: Plan, space: string): Buffer => {
   fixed.writeUInt32BE(plan.args.length, 52);
   fixed.writeUInt32BE(env.length, 56);
   fixed.writeUInt32BE(text.length, 60);
+  const { terminal } = plan;
+  fixed.writeUInt32BE(plan.stdio ?? wire(terminal === undefined ? 'STDIO_EMPTY' : 'STDIO_TERMINAL'), 64);
+  fixed.writeUInt16BE(terminal?.rows ?? 0, 68);
+  fixed.writeUInt16BE(terminal?.cols ?? 0, 70);
   return Buffer.concat([fixed, text]);
 };
 
@@ -121,6 +128,10 @@ export class Connection {
   stdout: Buffer[] = [];
   /** Bytes of standard input that the spawner's side has told of. */
   taken = 0;
+  /** MSG_STARTED has come. */
+  started = false;
+  /** Streams whose end was told. */
+  readonly ends: number[] = [];
   #incomplete: Exit | undefined;
   #changed: (() => void)[] = [];
 
@@ -140,12 +151,15 @@ export class Connection {
           const body = rest.subarray(8, 8 + rest.readUInt32BE(4));
           rest = rest.subarray(8 + body.length);
           if (failed !== undefined || exit !== undefined || ended) throw new Error('a message after the last one');
-          if (kind === wire('MSG_STDOUT')) this.stdout.push(Buffer.from(body));
+          if (this.ends.includes(kind)) throw new Error('output after its end');
+          if (body.length === 0 && (kind === wire('MSG_STDOUT') || kind === wire('MSG_STDERR'))) this.ends.push(kind);
+          else if (kind === wire('MSG_STDOUT')) this.stdout.push(Buffer.from(body));
           else if (kind === wire('MSG_STDERR')) stderr.push(Buffer.from(body));
           else if (kind === wire('MSG_FAILED')) failed = { step: body.readUInt32BE(0), errno: body.readUInt32BE(4) };
           else if (kind === wire('MSG_INCOMPLETE')) this.#incomplete = exitOf(body);
           else if (kind === wire('MSG_EXIT')) exit = exitOf(body);
           else if (kind === wire('MSG_ENDED')) ended = true;
+          else if (kind === wire('MSG_STARTED')) this.started = true;
           else if (kind === wire('MSG_STDIN_TAKEN')) this.taken += body.readUInt32BE(0);
           else throw new Error(`an unknown message ${kind}`);
         }
@@ -212,9 +226,32 @@ export class Connection {
     this.socket.write(message(wire('MSG_USER'), body));
   }
 
+  resize(rows: number, cols: number): void {
+    const body = Buffer.alloc(4);
+    body.writeUInt16BE(rows, 0);
+    body.writeUInt16BE(cols, 2);
+    this.socket.write(message(wire('MSG_RESIZE'), body));
+  }
+
+  signal(number: number): void {
+    const body = Buffer.alloc(4);
+    body.writeUInt32BE(number, 0);
+    this.socket.write(message(wire('MSG_SIGNAL'), body));
+  }
+
   /** Sends a piece of standard input, whatever the window; none = its end. */
   input(bytes: Uint8Array | string): void {
     this.socket.write(message(wire('MSG_STDIN'), Buffer.from(bytes)));
+  }
+
+  /** Waits for what the spawner's side is to say. */
+  async until(what: string, said: () => boolean, limitMs = 10_000): Promise<void> {
+    const end = performance.now() + limitMs;
+    while (!said()) {
+      const left = end - performance.now();
+      if (left <= 0 || this.socket.destroyed) throw new Error(`it did not come: ${what}`);
+      await this.#next(left);
+    }
   }
 
   /** Waits until so many bytes of standard input were taken. */

@@ -34,7 +34,7 @@ test('docs/errors.md lists every code with its row, and no other', () => {
 test('docs/operation-table.md lists every operation with its row, and no other', () => {
   const expected = Object.entries(operations).map(([name, row]) => [
     `\`${name}\``,
-    `\`POST ${row.route}\``,
+    `\`${'events' in row ? 'GET' : 'POST'} ${row.route}\``,
     row.effect,
     row.asRoot,
     row.asUser,
@@ -54,7 +54,11 @@ test('docs/routes.md names every route, and every field of its request and answe
   const text = page('routes.md');
   for (const [name, row] of Object.entries(operations)) {
     expect(text, name).toContain(row.route);
-    const fields = [...Object.keys(row.params.shape), ...Object.keys(row.result.shape), ...row.streams];
+    // What a caller of events sees are not its params and its result.
+    const isOfEvents = 'events' in row;
+    const fields = isOfEvents
+      ? ['Last-Event-ID', 'output', 'lost', 'exit']
+      : [...Object.keys(row.params.shape), ...Object.keys(row.result.shape), ...row.streams];
     for (const field of fields) expect(text, `${name}.${field}`).toContain(`\`${field}\``);
   }
 });

@@ -84,9 +84,9 @@ export class FrameReader {
   #pieces: Buffer[] = [];
   #have = 0;
 
-  /** @throws an Error of whatever kind for what is no reply */
+  /** Copies the piece. @throws an Error of whatever kind for what is no reply */
   *push(piece: Buffer): Generator<UncheckedReply, void, undefined> {
-    this.#pieces.push(piece);
+    this.#pieces.push(Buffer.from(piece));
     this.#have += piece.length;
     for (let body = this.#next(); body !== undefined; body = this.#next()) yield readReply(body);
   }

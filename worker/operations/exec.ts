@@ -5,22 +5,20 @@
  * Fails: with a refusal for every end that is not the tool's own; the user's lock is given back only when the run is gone.
  */
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import type { LaunchStep } from '../../helper/contract.ts';
-import { type ErrorCode, Refusal } from '../../protocol/errors.ts';
-import { killLimitMs, processesForHelper, termGraceMs } from '../../protocol/limits.ts';
+import { Refusal } from '../../protocol/errors.ts';
+import { processesForHelper, termGraceMs } from '../../protocol/limits.ts';
 import { exec } from '../../protocol/operations/exec.ts';
 import type { Params, Result } from '../../protocol/operations/index.ts';
-import { toolPath, type WorkerConfig } from '../config.ts';
+import type { WorkerConfig } from '../config.ts';
 import type { HandlerContext } from '../handlers.ts';
 import type { UserLocks } from '../locks.ts';
 import type { Quota } from '../quota.ts';
-import { showsBrokenSpace } from '../runs/broken-space.ts';
 import type { RunExit } from '../runs/messages.ts';
 import type { LaunchPlan } from '../runs/plan.ts';
 import type { RunHandle, Runs } from '../runs/runs.ts';
 import { type Spaces, uidOf } from '../spaces.ts';
 import type { FileHelpers } from './file-helpers.ts';
+import { environmentOf, lostRun, refusalOf } from './launching.ts';
 
 interface ExecDependencies {
   readonly config: WorkerConfig;
@@ -30,40 +28,6 @@ interface ExecDependencies {
   readonly runs: Runs;
   readonly helpers: Pick<FileHelpers, 'discard'>;
 }
-
-/** The set-up variables of the seed's helper; never a request's to set. */
-const reservedPrefix = 'EXECX_';
-
-/** Defaults first, then the request's; of several entries with one key the last one wins. */
-const environmentOf = (home: string, entries: readonly string[]): string[] => {
-  const variables = new Map([
-    ['PATH', toolPath],
-    ['LANG', 'C.UTF-8'],
-    ['HOME', home],
-  ]);
-  for (const entry of entries) {
-    const equals = entry.indexOf('=');
-    const key = entry.slice(0, equals);
-    if (!key.startsWith(reservedPrefix)) variables.set(key, entry.slice(equals + 1));
-  }
-  return Array.from(variables, ([key, value]) => `${key}=${value}`);
-};
-
-/** What a wrong `dir` is answered with, by the errno of the walk beneath home (openat2(2), RESOLVE_BENEATH). */
-const directoryErrors: Readonly<Record<string, ErrorCode>> = {
-  EXDEV: 'outside_workspace',
-  ENOENT: 'not_found',
-  ENAMETOOLONG: 'not_found',
-  ENOTDIR: 'bad_target',
-  ELOOP: 'bad_target',
-};
-
-const refusalOf = (step: LaunchStep, errno: string): Refusal => {
-  if (showsBrokenSpace(step, errno)) return new Refusal('workspace_broken');
-  if (step === 'limits') return new Refusal('limit_failed', { step, errno });
-  const code = step === 'directory' ? directoryErrors[errno] : undefined;
-  return code === undefined ? new Refusal('exec_failed', { step, errno }) : new Refusal(code);
-};
 
 const planOf = (params: Params<'exec'>, program: string, space: string, config: WorkerConfig): LaunchPlan => ({
   uid: uidOf(params.user),
@@ -79,6 +43,7 @@ const planOf = (params: Params<'exec'>, program: string, space: string, config: 
   fileBytesMax: config.fileBytesMax,
   addressBytesMax: config.addressBytesMax,
   termGraceMs: params.tool === 'git' ? termGraceMs : 0,
+  streams: 'empty',
 });
 
 const resultOf = (run: RunExit): Result<'exec'> => ({
@@ -98,9 +63,7 @@ const settled = async (handle: RunHandle, context: HandlerContext): Promise<RunE
     case 'unreached':
       throw new Refusal('worker_unavailable');
     case 'lost':
-      // Told, and put on record, when nothing of it can have an effect any more: that is all that can be known of it.
-      await Promise.race([handle.gone, delay(killLimitMs, undefined, { ref: false })]);
-      throw new Refusal('uncertain');
+      throw await lostRun(handle);
     case 'incomplete':
       if (end.exit.exitCode !== undefined) context.note({ exit: end.exit.exitCode });
       throw new Refusal('kill_incomplete');

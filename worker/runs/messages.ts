@@ -23,7 +23,12 @@ export interface RunExit {
 
 /** One message of the spawner's side. */
 export type SpawnerMessage =
+  /** Lies in the chunk that was pushed: good until the next one. A long message comes in pieces. */
   | { readonly kind: 'output'; readonly stream: 'stdout' | 'stderr'; readonly data: Buffer<ArrayBuffer> }
+  /** Nobody can write to it any more. */
+  | { readonly kind: 'outputEnd'; readonly stream: 'stdout' | 'stderr' }
+  /** The tool was executed. */
+  | { readonly kind: 'started' }
   /** The tool has not run. */
   | { readonly kind: 'failed'; readonly step: LaunchStep; readonly errno: string }
   /** Some process of the run resists; `exit` may still follow. */
@@ -66,17 +71,22 @@ const readExit = (body: Buffer): RunExit => {
   };
 };
 
+const streamOf = (kind: number): 'stdout' | 'stderr' => (kind === messageKind.stdout ? 'stdout' : 'stderr');
+
 const sizeOf = (body: Buffer, bytes: number): Buffer => {
   if (body.length !== bytes) throw new SpawnerViolation('a message of the wrong size');
   return body;
 };
 
-const readMessage = (kind: number, body: Buffer<ArrayBuffer>): SpawnerMessage => {
+/** Of output only its end: what has a body is not gathered. */
+const readMessage = (kind: number, body: Buffer): SpawnerMessage => {
   switch (kind) {
     case messageKind.stdout:
     case messageKind.stderr:
-      if (body.length === 0) throw new SpawnerViolation('output without bytes');
-      return { kind: 'output', stream: kind === messageKind.stdout ? 'stdout' : 'stderr', data: body };
+      return { kind: 'outputEnd', stream: streamOf(kind) };
+    case messageKind.started:
+      sizeOf(body, 0);
+      return { kind: 'started' };
     case messageKind.failed: {
       const step = launchSteps[sizeOf(body, wire.failedBytes).readUInt32BE(0) - 1];
       if (step === undefined) throw new SpawnerViolation('unknown step');
@@ -96,21 +106,48 @@ const readMessage = (kind: number, body: Buffer<ArrayBuffer>): SpawnerMessage =>
   }
 };
 
-/** Cuts what comes from the spawner's side into messages; holds at most one unfinished one. */
+/** Cuts what comes from the spawner's side into messages. Output is not held; of all else at most one unfinished message. */
 export class SpawnerMessages {
-  #rest: Buffer<ArrayBuffer> = Buffer.alloc(0);
+  /** The header of the message that is being read, and its body unless that is output. */
+  readonly #held = Buffer.alloc(wire.headerBytes + wire.exitBytes);
+  #heldBytes = 0;
+  #output: { readonly stream: 'stdout' | 'stderr'; left: number } | undefined;
 
   /** @throws SpawnerViolation */
   *push(chunk: Buffer<ArrayBuffer>): Generator<SpawnerMessage, void, undefined> {
-    let bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
-    while (bytes.length >= wire.headerBytes) {
-      const length = bytes.readUInt32BE(4);
+    let rest = chunk;
+    while (rest.length > 0) {
+      if (this.#output !== undefined) {
+        const { stream, left } = this.#output;
+        const data = rest.subarray(0, left);
+        this.#output = data.length === left ? undefined : { stream, left: left - data.length };
+        rest = rest.subarray(data.length);
+        yield { kind: 'output', stream, data };
+        continue;
+      }
+      rest = this.#hold(rest, wire.headerBytes);
+      if (this.#heldBytes < wire.headerBytes) return;
+      const [kind, length] = [this.#held.readUInt32BE(0), this.#held.readUInt32BE(4)];
       if (length > wire.relayBytesMax) throw new SpawnerViolation('a message over the limit');
+      if (length > 0 && (kind === messageKind.stdout || kind === messageKind.stderr)) {
+        this.#heldBytes = 0;
+        this.#output = { stream: streamOf(kind), left: length };
+        continue;
+      }
+      if (length > wire.exitBytes) throw new SpawnerViolation('a message of the wrong size');
       const end = wire.headerBytes + length;
-      if (bytes.length < end) break;
-      yield readMessage(bytes.readUInt32BE(0), bytes.subarray(wire.headerBytes, end));
-      bytes = bytes.subarray(end);
+      rest = this.#hold(rest, end);
+      if (this.#heldBytes < end) return;
+      this.#heldBytes = 0;
+      yield readMessage(kind, this.#held.subarray(wire.headerBytes, end));
     }
-    this.#rest = bytes;
+  }
+
+  /** Takes what is missing up to so many bytes; returns what follows. */
+  #hold(bytes: Buffer<ArrayBuffer>, upTo: number): Buffer<ArrayBuffer> {
+    const missing = upTo - this.#heldBytes;
+    if (missing <= 0) return bytes;
+    this.#heldBytes += bytes.copy(this.#held, this.#heldBytes, 0, missing);
+    return bytes.subarray(missing);
   }
 }

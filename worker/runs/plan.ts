@@ -4,7 +4,7 @@
  * Called by: runs.ts, run.ts and standard-input.ts; helpers/stand-by.ts.
  * Fails: a plan that is too large is none; its caller refuses.
  */
-import { messageKind, wire } from '../../helper/contract.ts';
+import { messageKind, standardStreams, wire } from '../../helper/contract.ts';
 
 /** Everything the spawner needs to know to run one tool. Paths are the worker's own, never the gateway's. */
 export interface LaunchPlan {
@@ -28,7 +28,17 @@ export interface LaunchPlan {
   readonly addressBytesMax: number;
   /** Between SIGTERM and SIGKILL, ms; 0 = SIGKILL at once. */
   readonly termGraceMs: number;
+  readonly streams: RunStreams;
 }
+
+/** Rows and columns of a terminal, 1..65535 each. */
+export interface TerminalSize {
+  readonly rows: number;
+  readonly cols: number;
+}
+
+/** A tool's standard streams: empty input and two pipes, three pipes, or a terminal of that size. */
+export type RunStreams = 'empty' | 'pipes' | TerminalSize;
 
 /** Everything the spawner needs to know to start a helper: undropped, in `/`, for a user who is named later. */
 export type HelperPlan = Pick<LaunchPlan, 'program' | 'args' | 'environment' | 'processesMax' | 'fileBytesMax'>;
@@ -39,6 +49,8 @@ const header = (kind: number, length: number): Buffer => {
   bytes.writeUInt32BE(length, 4);
   return bytes;
 };
+
+const sizeOf = ({ rows, cols }: TerminalSize): number => rows * 0x1_0000 + cols;
 
 const encodePlan = (kind: number, plan: LaunchPlan): Buffer | undefined => {
   const texts = [plan.program, plan.space, plan.directory, ...plan.args, ...plan.environment];
@@ -57,6 +69,9 @@ const encodePlan = (kind: number, plan: LaunchPlan): Buffer | undefined => {
   fixed.writeUInt32BE(plan.args.length, 52);
   fixed.writeUInt32BE(plan.environment.length, 56);
   fixed.writeUInt32BE(strings.length, 60);
+  const { streams } = plan;
+  fixed.writeUInt32BE(typeof streams === 'string' ? standardStreams[streams] : standardStreams.terminal, 64);
+  fixed.writeUInt32BE(typeof streams === 'string' ? 0 : sizeOf(streams), 68);
   return Buffer.concat([header(kind, length), fixed, strings]);
 };
 
@@ -72,7 +87,13 @@ export const encodeBeside = (plan: LaunchPlan): Buffer | undefined => encodePlan
 /** The bytes of MSG_HELPER. @throws RangeError if the plan, all of it the worker's own, is larger than the spawner takes */
 export const encodeHelper = (plan: HelperPlan): Buffer => {
   const nobody = { uid: 0, space: '', directory: '', timeLimitMs: 0, addressBytesMax: 0, termGraceMs: 0 };
-  const bytes = encodePlan(messageKind.helper, { ...plan, ...nobody, outputBytesMax: Number.MAX_SAFE_INTEGER });
+  const streams = 'empty';
+  const bytes = encodePlan(messageKind.helper, {
+    ...plan,
+    ...nobody,
+    streams,
+    outputBytesMax: Number.MAX_SAFE_INTEGER,
+  });
   if (bytes === undefined) throw new RangeError('the plan of a helper is too large');
   return bytes;
 };
@@ -83,14 +104,20 @@ export const encodeStop = (): Buffer => header(messageKind.stop, 0);
 /** The bytes of MSG_STDIN: at most `wire.relayBytesMax` bytes of standard input. */
 export const encodeInput = (data: Buffer): Buffer => Buffer.concat([header(messageKind.stdin, data.length), data]);
 
-const encodeUid = (kind: number, uid: number): Buffer => {
+const encodeNumber = (kind: number, number: number): Buffer => {
   const body = Buffer.alloc(4);
-  body.writeUInt32BE(uid, 0);
+  body.writeUInt32BE(number, 0);
   return Buffer.concat([header(kind, body.length), body]);
 };
 
 /** The bytes of MSG_END. */
-export const encodeEnd = (uid: number): Buffer => encodeUid(messageKind.end, uid);
+export const encodeEnd = (uid: number): Buffer => encodeNumber(messageKind.end, uid);
 
 /** The bytes of MSG_USER. */
-export const encodeUser = (uid: number): Buffer => encodeUid(messageKind.user, uid);
+export const encodeUser = (uid: number): Buffer => encodeNumber(messageKind.user, uid);
+
+/** The bytes of MSG_RESIZE. */
+export const encodeResize = (size: TerminalSize): Buffer => encodeNumber(messageKind.resize, sizeOf(size));
+
+/** The bytes of MSG_SIGNAL. */
+export const encodeSignal = (signal: number): Buffer => encodeNumber(messageKind.signal, signal);

@@ -6,9 +6,10 @@
  * `lost`: nobody knows how it ended, and nothing is made up.
  */
 import { createConnection, type Socket } from 'node:net';
+import { constants } from 'node:os';
 import type { LaunchStep } from '../../helper/contract.ts';
 import { type RunExit, type SpawnerMessage, SpawnerMessages } from './messages.ts';
-import { encodeEnd, encodeStop, encodeUser } from './plan.ts';
+import { encodeEnd, encodeResize, encodeSignal, encodeStop, encodeUser, type TerminalSize } from './plan.ts';
 import { StandardInput } from './standard-input.ts';
 
 /** How a run came out. Only `exit` is an end that was seen; `failed` means that the tool has not run. */
@@ -19,8 +20,16 @@ export type RunEnd =
   | { readonly kind: 'unreached' }
   | { readonly kind: 'lost' };
 
-/** Takes a run's output. Returns false to be left alone until it calls `resume`. */
+/**
+ * Takes a run's output, which it copies if it keeps it: the next piece lies in the same place. Returns false to be left
+ * alone until it calls `resume`. Of a process also the end of a stream, as a piece without bytes.
+ */
 export type OutputSink = (stream: 'stdout' | 'stderr', data: Buffer<ArrayBuffer>, resume: () => void) => boolean;
+
+const noBytes = Buffer.alloc(0);
+
+/** What is read at once, bytes: into one place for each run, since to take new memory for each piece costs more than to read it. */
+const readBytes = 65_536;
 
 /** The socket's own chunks are plain buffers; net types them a little wider. */
 type Chunk = Buffer<ArrayBuffer>;
@@ -32,6 +41,7 @@ export class Run {
   readonly #sink: OutputSink;
   readonly #input: StandardInput;
   readonly #ended = Promise.withResolvers<RunEnd>();
+  readonly #started = Promise.withResolvers<void>();
   readonly #incomplete = Promise.withResolvers<RunExit>();
   #connected = false;
   #stopped = false;
@@ -39,10 +49,14 @@ export class Run {
   /** Connects and sends the plan. */
   constructor(socketPath: string, plan: Buffer, sink: OutputSink) {
     this.#sink = sink;
-    this.#socket = createConnection(socketPath, () => {
+    const buffer = Buffer.allocUnsafeSlow(readBytes);
+    const callback = (bytes: number): true => {
+      this.#receive(buffer.subarray(0, bytes));
+      return true;
+    };
+    this.#socket = createConnection({ path: socketPath, onread: { buffer, callback } }, () => {
       this.#connected = true;
     });
-    this.#socket.on('data', (chunk) => this.#receive(chunk as Chunk));
     this.#socket.on('error', () => undefined);
     this.#socket.on('close', () => this.#ended.resolve({ kind: this.#connected ? 'lost' : 'unreached' }));
     this.#socket.write(plan);
@@ -54,16 +68,57 @@ export class Run {
     return this.#ended.promise;
   }
 
+  /** Settles when it is sure that the tool of a process was executed; never if nobody can tell before the end. */
+  get started(): Promise<void> {
+    return this.#started.promise;
+  }
+
   /** Settles when the run could not be ended in time; `ended` may still follow. */
   get incomplete(): Promise<RunExit> {
     return this.#incomplete.promise;
   }
 
+  /** False when its end was asked for, or nobody is there any more: what is sent to it then would be lost. */
+  get listens(): boolean {
+    return !this.#stopped && this.#socket.writable;
+  }
+
   /** Asks for the end of the run; `ended` tells when it is there. */
   stop(): void {
-    if (this.#stopped || !this.#socket.writable) return;
+    if (!this.listens) return;
     this.#stopped = true;
     this.#socket.write(encodeStop());
+  }
+
+  /** The size of a process's terminal. */
+  resize(size: TerminalSize): void {
+    if (this.listens) this.#socket.write(encodeResize(size));
+  }
+
+  /** Sends a signal to what is in front of a process's terminal, or to its leader's group. */
+  signal(signal: number): void {
+    if (this.listens) this.#socket.write(encodeSignal(signal));
+  }
+
+  /** Asks for the end of a process, without any grace unless that was asked for before. */
+  kill(): void {
+    this.signal(constants.signals.SIGKILL);
+    this.#stopped = true;
+  }
+
+  /** True if so many bytes would be accepted by `offer`. */
+  accepts(bytes: number): boolean {
+    return this.#input.accepts(bytes);
+  }
+
+  /** Sends to the standard input of a process what `accepts` has room for. */
+  offer(data: Buffer): void {
+    if (this.listens) this.#input.write(data);
+  }
+
+  /** The end of a process's standard input. */
+  closeInput(): void {
+    if (this.listens) this.#input.end();
   }
 
   /** Names the user of a helper: before the helper itself learns it. */
@@ -94,6 +149,12 @@ export class Run {
     switch (message.kind) {
       case 'output':
         if (!this.#sink(message.stream, message.data, () => this.#socket.resume())) this.#socket.pause();
+        break;
+      case 'outputEnd':
+        this.#sink(message.stream, noBytes, () => undefined);
+        break;
+      case 'started':
+        this.#started.resolve();
         break;
       case 'stdinTaken':
         this.#input.taken(message.bytes);

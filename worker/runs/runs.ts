@@ -17,12 +17,22 @@ import type { Spawner } from './spawner.ts';
 /** A supervisor that says nothing for this long beyond the run's own limits is no longer believed in, ms. */
 const supervisorSlackMs = 2 * killLimitMs;
 
+/** What can be done to a process while it runs; afterwards nothing happens. */
+export type RunControls = Pick<
+  Run,
+  'listens' | 'stop' | 'kill' | 'signal' | 'resize' | 'accepts' | 'offer' | 'closeInput'
+>;
+
 /** What a handler sees of its run. */
 export interface RunHandle {
   /** How it came out, as far as the caller is concerned: at its end, or when it could not be ended in time. */
   readonly outcome: Promise<RunEnd | { readonly kind: 'incomplete'; readonly exit: RunExit }>;
-  /** Settles only when no process of the run is left; whoever holds the user's lock gives it back then. */
-  readonly gone: Promise<void>;
+  /** Settles when a process is known to have been executed. */
+  readonly started: Promise<void>;
+  /** What a process is spoken to by. */
+  readonly controls: RunControls;
+  /** Settles only when no process of the run is left; whoever holds the user's lock gives it back then. How it ended. */
+  readonly gone: Promise<RunEnd>;
 }
 
 /** Starts runs, bounds their number, and sees to it that each of them is gone in the end. */
@@ -85,9 +95,10 @@ export class Runs {
       signal.removeEventListener('abort', stop);
       if (end.kind === 'lost') await endLost(this.#spawner, plan.uid, this.#log, () => this.#stopping);
       this.#finished();
+      return end;
     });
     const incomplete = run.incomplete.then((exit) => ({ kind: 'incomplete', exit }) as const);
-    return { outcome: Promise.race([ended, incomplete]), gone };
+    return { outcome: Promise.race([ended, incomplete]), gone, started: run.started, controls: run };
   }
 
   /** The supervisor keeps the time limit itself; if even it is silent, the run counts as lost. */

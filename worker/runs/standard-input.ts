@@ -23,6 +23,16 @@ export class StandardInput {
     this.#flush();
   }
 
+  /** True if all of so many bytes can go out at once. */
+  accepts(bytes: number): boolean {
+    return this.#waiting.length === 0 && bytes <= this.#room;
+  }
+
+  /** No more will come; nothing waits. */
+  end(): void {
+    this.#send(encodeInput(Buffer.alloc(0)));
+  }
+
   /** So many bytes were written to the program, or thrown away since it reads no more. @throws SpawnerViolation */
   taken(bytes: number): void {
     this.#room += bytes;

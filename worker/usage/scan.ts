@@ -108,11 +108,12 @@ export class UsageScans {
       fileBytesMax: 0,
       addressBytesMax: 0,
       termGraceMs: 0,
+      streams: 'empty',
     });
     if (plan === undefined) throw new Refusal('usage_failed');
     const pieces: Buffer[] = [];
     const run = new Run(this.#spawner.socketPath, plan, (stream, data) => {
-      if (stream === 'stdout') pieces.push(data);
+      if (stream === 'stdout') pieces.push(Buffer.from(data));
       return true;
     });
     const end = await bounded(run, timeLimitMs + supervisorSlackMs);

@@ -1,22 +1,29 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { exec } from '../../../protocol/operations/exec.ts';
-import type { ChaosRow, Effect } from './row.ts';
+import type { ChaosRow, Effect, EffectPlace } from './row.ts';
 
 /** `b` when the effect begins, `d` when it is complete; each run appends its own. */
-const scripts = {
+export const scripts = {
   oneStep: 'printf bd >> "$1" && echo "$1"',
   twoSteps: 'printf b >> "$1" && ls / > /dev/null && printf d >> "$1" && echo "$1"',
   held: 'mkfifo "$1.hold" && printf b >> "$1" && read -r _ < "$1.hold"; printf d >> "$1"',
 };
 
-const lettersOf = (path: string): string => {
+/** All of a file; empty when there is none. */
+export const textAt = (path: string): string => {
   try {
     return readFileSync(path, 'latin1');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
     throw error;
   }
+};
+
+/** What the scripts have left. */
+export const lettersAt = ({ home, canary }: EffectPlace): Effect => {
+  const letters = textAt(join(home, canary));
+  return { begun: letters.split('b').length - 1, completed: letters.split('d').length - 1 };
 };
 
 const execRow = (what: string, script: keyof typeof scripts): ChaosRow => ({
@@ -29,10 +36,7 @@ const execRow = (what: string, script: keyof typeof scripts): ChaosRow => ({
     tool: 'sh',
     args: ['-c', scripts[held ? 'held' : script], 'sh', canary],
   }),
-  effect: ({ home, canary }): Effect => {
-    const letters = lettersOf(join(home, canary));
-    return { begun: letters.split('b').length - 1, completed: letters.split('d').length - 1 };
-  },
+  effect: lettersAt,
   succeeded: (body) => body['exitCode'] === 0 && body['timedOut'] === false,
 });
 

@@ -1,6 +1,7 @@
 import type { OperationName, operations } from '../../../protocol/operations/index.ts';
 import { execRows } from './exec.ts';
 import { deleteRows, resetRows, writeRows } from './files.ts';
+import { inputRows, resizeRows, startRows, terminateRows } from './processes.ts';
 import type { ChaosRow } from './row.ts';
 
 /** The operations that change something. */
@@ -14,6 +15,10 @@ const rowsByOperation = {
   'files.write': writeRows,
   'files.delete': deleteRows,
   'workspace.reset': resetRows,
+  'process.start': startRows,
+  'process.write': inputRows,
+  'process.resize': resizeRows,
+  'process.terminate': terminateRows,
 } as const satisfies Record<Mutating, readonly ChaosRow[]>;
 
 /** All rows. */

@@ -4,9 +4,10 @@ import { judge } from '../../chaos/judge.ts';
 import { planRound } from '../../chaos/plan.ts';
 import { strikes } from '../../chaos/points.ts';
 import { execRows } from '../../chaos/rows/exec.ts';
+import { inputRows, startRows } from '../../chaos/rows/processes.ts';
 
-const [exec] = execRows;
-if (exec === undefined) throw new Error('no row');
+const [[exec], [start], [input]] = [execRows, startRows, inputRows];
+if (exec === undefined || start === undefined || input === undefined) throw new Error('no row');
 const operationId = '01a22c9b-50ac-752b-8cd7-0b94b055d0f1';
 const success = { exitCode: 0, timedOut: false, stdout: 'x\n', operationId };
 const answer = (status: number, body: object, replayed = false): Heard => ({
@@ -57,6 +58,23 @@ const free: Evidence = {
   effect: none,
   heardAgain: [answer(200, success)],
 };
+/** A process that was started, and ended with the link before it had an effect. */
+const started: Evidence = {
+  ...good,
+  plan: { ...good.plan, row: start },
+  heard: [answer(200, { dispatchStatus: 'started', operationId })],
+  effect: none,
+  heardAgain: [answer(200, { dispatchStatus: 'started', operationId }, true)],
+  effectAgain: none,
+};
+/** Input that never came to its process, which had ended when it was sent again. */
+const late: Evidence = {
+  ...free,
+  plan: { ...good.plan, row: input },
+  heardAgain: [refusal(404, 'process_not_found')],
+  byKeyAgain: notFound,
+  effectAgain: none,
+};
 const keyless = { ...good.plan, key: undefined, callersAgain: 0 };
 
 describe('what holds', () => {
@@ -64,6 +82,8 @@ describe('what holds', () => {
     ['a success', good],
     ['one that was cut short', cut],
     ['one that never began', free],
+    ['a process that ended with the link', started],
+    ['input that came too late', late],
     ['a success that nobody heard of', { ...good, heard: [{ came: 'nothing', code: 'ECONNRESET' } as const] }],
   ])('is not complained about: %s', (_, evidence) => {
     expect(judge(evidence)).toStrictEqual([]);
@@ -97,6 +117,15 @@ describe('what does not hold', () => {
     ['an unforeseen failure', { ...cut, heard: [refusal(500, 'internal')] }],
     ['uncertain without an id', { ...cut, heard: [answer(502, { error: 'uncertain' })] }],
     ['a tool that failed', { ...cut, heard: [answer(200, { ...success, exitCode: -1 })] }],
+    ['a process that is started again', { ...started, heardAgain: [answer(200, { dispatchStatus: 'started' })] }],
+    ['a second effect of a process', { ...started, effectAgain: { begun: 2, completed: 2 } }],
+    [
+      'one that is started when the key was free, and does nothing',
+      { ...started, heard: free.heard, lookUps: [notFound], byKey: notFound, heardAgain: started.heard },
+    ],
+    ['input that is told as too late, and is there', { ...late, effect: whole, effectAgain: whole }],
+    ['input that is told as too late, and comes', { ...late, effectAgain: { begun: 2, completed: 2 } }],
+    ['an exec that is told as too late', { ...late, plan: good.plan }],
     ['something overdue', { ...good, overdue: ['the recovery'] }],
   ])('is complained about: %s', (_, evidence) => {
     expect(judge(evidence)).not.toStrictEqual([]);

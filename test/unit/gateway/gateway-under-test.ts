@@ -131,6 +131,13 @@ export class GatewayUnderTest {
     });
   }
 
+  /** How many connections are open. */
+  connectionCount(): Promise<number> {
+    return new Promise((resolve, reject) =>
+      this.#server?.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+    );
+  }
+
   /** As the process does it on SIGTERM, but in this process. */
   drain(limitMs: number): Promise<void> {
     if (this.#server === undefined) throw new Error('not started');

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { endReason, exitFlag, launchSteps, messageKind, wire } from '../../../helper/contract.ts';
+import { endReason, exitFlag, launchSteps, messageKind, standardStreams, wire } from '../../../helper/contract.ts';
 import {
   argumentsMax,
   environmentEntriesMax,
@@ -46,6 +46,10 @@ describe('the launch format, as both languages have it', () => {
 
   it('has the same reasons for an end', () => {
     expect({ ...endReason }).toStrictEqual(group('END_', ['END_LIMIT_MS']));
+  });
+
+  it('has the same standard streams', () => {
+    expect({ ...standardStreams }).toStrictEqual(group('STDIO_'));
   });
 
   it('has the same exit flags', () => {
@@ -99,7 +103,7 @@ describe('the launch format, as both languages have it', () => {
   });
 
   it('knows every name of wire.h by now', () => {
-    const groups = /^(MSG|END|EXIT|STEP|LIMIT)_/;
+    const groups = /^(MSG|END|EXIT|STEP|LIMIT|STDIO)_/;
     const others = [...defines.keys()].filter((name) => !groups.test(name));
     expect(others).toStrictEqual([
       'WIRE_VERSION',

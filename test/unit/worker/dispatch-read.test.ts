@@ -47,6 +47,7 @@ const setup = async (overloaded = false) => {
       },
       signal: new AbortController().signal,
       outputs: new Outputs({ credit: () => 0, send: () => undefined }, []),
+      room: async () => undefined,
     });
   return { ask, look, lines, release };
 };

@@ -50,6 +50,7 @@ const setup = async (handler: Exec, more: Partial<Pick<DispatchDependencies, 'us
       },
       signal: asked.signal ?? new AbortController().signal,
       outputs: asked.outputs ?? new Outputs(openChannel, ['stdout', 'stderr']),
+      room: async () => undefined,
     });
   };
   return { dispatch, exec, ask, logged, audited, ledger };

@@ -34,7 +34,7 @@ const exit: RunExit = {
 /** Takes plans and ends each run as the test says. */
 class StandInRuns extends Runs {
   readonly plans: LaunchPlan[] = [];
-  readonly gone = Promise.withResolvers<void>();
+  readonly gone = Promise.withResolvers<RunEnd>();
   end: End = { kind: 'exit', exit };
   output: readonly (readonly ['stdout' | 'stderr', string])[] = [];
   refusal: Refusal | undefined;
@@ -48,7 +48,21 @@ class StandInRuns extends Runs {
     if (this.refusal) throw this.refusal;
     this.plans.push(plan);
     for (const [stream, text] of this.output) sink(stream, Buffer.from(text), () => undefined);
-    return { outcome: Promise.resolve(this.end), gone: this.gone.promise };
+    const never = (): never => {
+      throw new Error('a run that is waited for is not spoken to');
+    };
+    const controls = {
+      listens: true,
+      stop: never,
+      kill: never,
+      signal: never,
+      resize: never,
+      accepts: never,
+      offer: never,
+      closeInput: never,
+    };
+    const started = new Promise<void>(() => undefined);
+    return { outcome: Promise.resolve(this.end), gone: this.gone.promise, started, controls };
   }
 }
 
@@ -91,6 +105,7 @@ const setup = (settings: Readonly<Record<string, string>> = {}) => {
         operationId: 'the-operation',
         signal: new AbortController().signal,
         outputs,
+        room: async () => undefined,
         begin: async () => {
           await new Promise(setImmediate);
           begun.push(runs.plans.length);
@@ -101,7 +116,7 @@ const setup = (settings: Readonly<Record<string, string>> = {}) => {
   const planOf = async (params: Partial<Params<'exec'>> = {}): Promise<LaunchPlan> => {
     await run(params);
     const plan = runs.plans.at(-1);
-    runs.gone.resolve();
+    runs.gone.resolve({ kind: 'lost' });
     if (!plan) throw new Error('nothing was started');
     return plan;
   };
@@ -157,6 +172,7 @@ describe('what exec asks to be run', () => {
       fileBytesMax: 1_073_741_824,
       addressBytesMax: 0,
       termGraceMs: 300,
+      streams: 'empty',
     });
   });
 
@@ -396,7 +412,7 @@ describe('the order of exec’s own checks', () => {
     const { run, runs, quota, discarded } = setup();
     await run();
     expect([quota.asked, discarded]).toStrictEqual([['check 7'], []]);
-    runs.gone.resolve();
+    runs.gone.resolve({ kind: 'lost' });
     await new Promise(setImmediate);
     expect([quota.asked, discarded]).toStrictEqual([['check 7', 'changed 7'], [7]]);
   });
@@ -425,7 +441,7 @@ describe('the lock of the user', () => {
     await run();
     const refusal = await refusalOf(run());
     expect(refusal.details).toStrictEqual({ action: 'exec', operationId: 'the-operation' });
-    runs.gone.resolve();
+    runs.gone.resolve({ kind: 'lost' });
     await new Promise(setImmediate);
     expect(isFree(locks)).toBe(true);
   });
@@ -440,7 +456,7 @@ describe('the lock of the user', () => {
     for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
     expect(runs.plans).toHaveLength(1);
     expect(told).toBe(false);
-    runs.gone.resolve();
+    runs.gone.resolve({ kind: 'lost' });
     expect((await answer).code).toBe('uncertain');
   });
 
@@ -454,7 +470,7 @@ describe('the lock of the user', () => {
     await refusalOf(run());
     await new Promise(setImmediate);
     expect(isFree(locks)).toBe(false);
-    runs.gone.resolve();
+    runs.gone.resolve({ kind: 'lost' });
     await new Promise(setImmediate);
     expect(isFree(locks)).toBe(true);
   });

@@ -47,6 +47,7 @@ const setup = (settings: Readonly<Record<string, string>> = {}) => {
     operationId: 'the-operation',
     signal: new AbortController().signal,
     outputs: new Outputs({ credit: () => 0, send: () => undefined }, []),
+    room: async () => undefined,
     begin: async () => {
       await new Promise(setImmediate);
       if (state.refusedBegin) throw state.refusedBegin;

@@ -7,6 +7,18 @@ import { exitBody, said, saidEnded, saidExit, saidFailed, saidIncomplete, saidOu
 
 const parse = (bytes: Buffer<ArrayBuffer>): SpawnerMessage[] => [...new SpawnerMessages().push(bytes)];
 
+/** Output of one stream in one piece, as if it had not been cut. */
+const joined = (messages: readonly SpawnerMessage[]): SpawnerMessage[] => {
+  const whole: SpawnerMessage[] = [];
+  for (const message of messages) {
+    const last = whole.at(-1);
+    if (message.kind === 'output' && last?.kind === 'output' && message.stream === last.stream)
+      whole[whole.length - 1] = { ...last, data: Buffer.concat([last.data, message.data]) };
+    else whole.push(message);
+  }
+  return whole;
+};
+
 /** Comparable whatever buffer the bytes lie in. */
 const plain = (message: SpawnerMessage): unknown =>
   message.kind === 'output' ? { ...message, data: message.data.toString('hex') } : message;
@@ -97,17 +109,17 @@ describe('messages of the spawner', () => {
       fc.property(fc.array(anyMessage, { maxLength: 6 }), fc.integer(), (messages, seed) => {
         const random = new Random(seed);
         const whole = Buffer.concat(messages);
-        const expected = parse(whole).map(plain);
+        const expected = parse(whole);
         expect(expected).toHaveLength(messages.length);
         const reader = new SpawnerMessages();
-        const read: unknown[] = [];
+        const read: SpawnerMessage[] = [];
         const longest = random.pick([1, 3, 20, 500]);
         for (let at = 0; at < whole.length; ) {
           const size = 1 + random.below(longest);
-          read.push(...[...reader.push(whole.subarray(at, at + size))].map(plain));
+          read.push(...reader.push(whole.subarray(at, at + size)));
           at += size;
         }
-        expect(read).toStrictEqual(expected);
+        expect(joined(read).map(plain)).toStrictEqual(joined(expected).map(plain));
       }),
       { seed: 21, numRuns: 500 },
     );
@@ -118,6 +130,20 @@ describe('messages of the spawner', () => {
     const bytes = saidExit();
     expect([...reader.push(bytes.subarray(0, -1))]).toStrictEqual([]);
     expect([...reader.push(bytes.subarray(-1))]).toHaveLength(1);
+  });
+
+  it('give output as it comes, in place, and nothing twice', () => {
+    const reader = new SpawnerMessages();
+    const bytes = saidOutput('stderr', 'abcd');
+    const chunks = [bytes.subarray(0, 9), bytes.subarray(9, 11), Buffer.concat([bytes.subarray(11), saidEnded()])];
+    const read = chunks.map((chunk) => [...reader.push(chunk)]);
+    expect(read.map((messages) => messages.map(plain))).toStrictEqual([
+      [{ kind: 'output', stream: 'stderr', data: '61' }],
+      [{ kind: 'output', stream: 'stderr', data: '6263' }],
+      [{ kind: 'output', stream: 'stderr', data: '64' }, { kind: 'ended' }],
+    ]);
+    for (const chunk of chunks) chunk.fill('z');
+    expect(read.map(([first]) => first?.kind === 'output' && first.data.toString())).toStrictEqual(['z', 'zz', 'z']);
   });
 
   it('take an exit code or a signal from the flags alone, whatever the numbers say', () => {
@@ -139,8 +165,7 @@ describe('what wire.h does not allow', () => {
     ['stop', said(2)],
     ['an unknown kind', said(22)],
     ['the largest kind', said(0xffff_ffff)],
-    ['output without bytes', said(16)],
-    ['errors without bytes', said(17)],
+    ['a start with a body', said(23, Buffer.alloc(1))],
     ['output over the limit', said(16, Buffer.alloc(65_537))],
     ['step 0', saidFailed(0, 2)],
     ['a step beyond the last', saidFailed(18, 2)],
@@ -165,6 +190,11 @@ describe('what wire.h does not allow', () => {
   it('refuses a length over the limit before its body came', () => {
     const header = said(16, Buffer.alloc(65_537)).subarray(0, 8);
     expect(() => parse(header)).toThrow(SpawnerViolation);
+  });
+
+  it('refuses what is no output and too long before its body came', () => {
+    for (const kind of [18, 19, 20, 21, 22, 23])
+      expect(() => parse(said(kind, Buffer.alloc(41)).subarray(0, 8)), `${kind}`).toThrow(SpawnerViolation);
   });
 
   it('gives the messages before it', () => {

@@ -61,6 +61,18 @@ describe('the outputs of a request', () => {
     expect(resume).toHaveBeenCalledTimes(1);
   });
 
+  it('that wait are their own, whatever becomes of the place that they came from', () => {
+    const { channel, outputs } = setup(1);
+    const place = Buffer.from('abc');
+    outputs.write('stdout', place, vi.fn());
+    place.fill('X');
+    outputs.write('stdout', place, vi.fn());
+    place.fill('Y');
+    channel.left = 10;
+    outputs.flush();
+    expect(channel.text()).toBe('stdout:a stdout:bc stdout:XXX');
+  });
+
   it('are cut into events of at most the limit', () => {
     const { channel, outputs } = setup(10 * eventBytesMax);
     outputs.write('stdout', Buffer.alloc(2 * eventBytesMax + 1), unused);

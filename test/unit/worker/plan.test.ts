@@ -16,11 +16,13 @@ const plan: LaunchPlan = {
   fileBytesMax: Number.MAX_SAFE_INTEGER,
   addressBytesMax: 0,
   termGraceMs: 300,
+  streams: { rows: 258, cols: 80 },
 };
 
 /** Text without NUL that survives UTF-8, as every string of a plan is by then. */
 const text = fc.string({ unit: 'binary', maxLength: 20 }).filter((value) => !value.includes('\0'));
 const whole = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
+const size = fc.integer({ min: 1, max: 65_535 });
 
 const plans: fc.Arbitrary<LaunchPlan> = fc.record({
   uid: fc.integer({ min: 20_000, max: 1_020_000 }),
@@ -38,6 +40,11 @@ const plans: fc.Arbitrary<LaunchPlan> = fc.record({
   fileBytesMax: whole,
   addressBytesMax: whole,
   termGraceMs: fc.integer({ min: 0, max: 5000 }),
+  streams: fc.oneof(
+    fc.constant('empty' as const),
+    fc.constant('pipes' as const),
+    fc.record({ rows: size, cols: size }, { noNullPrototype: true }),
+  ),
 });
 
 const encoded = (given: LaunchPlan): Buffer => {
@@ -52,8 +59,8 @@ describe('the launch plan', () => {
     const length = Buffer.byteLength(strings);
     const hex = [
       '00000001', // MSG_RUN
-      (64 + length).toString(16).padStart(8, '0'),
-      '00000001', // WIRE_VERSION
+      (72 + length).toString(16).padStart(8, '0'),
+      '00000002', // WIRE_VERSION
       '000e30d1', // uid 930001
       '0000000100000002', // time limit
       '0000000000040000', // output cap
@@ -64,6 +71,8 @@ describe('the launch plan', () => {
       '00000003', // arguments
       '00000002', // environment entries
       length.toString(16).padStart(8, '0'),
+      '00000002', // a terminal
+      '01020050', // its rows and columns
       Buffer.from(strings).toString('hex'),
     ].join('');
     expect(encoded(plan).toString('hex')).toBe(hex);
@@ -73,7 +82,7 @@ describe('the launch plan', () => {
     fc.assert(
       fc.property(plans, (given) => {
         const { version, ...read } = readRun(encoded(given));
-        expect(version).toBe(1);
+        expect(version).toBe(2);
         expect(read).toStrictEqual({
           ...given,
           timeLimitMs: BigInt(given.timeLimitMs),

@@ -20,6 +20,7 @@ const plan: LaunchPlan = {
   fileBytesMax: 0,
   addressBytesMax: 0,
   termGraceMs: 500,
+  streams: 'empty',
 };
 
 let spawner: StandInSpawner;

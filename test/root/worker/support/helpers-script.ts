@@ -102,6 +102,7 @@ const shell = async (script: string): Promise<string> => {
     fileBytesMax: 0,
     addressBytesMax: 0,
     termGraceMs: 0,
+    streams: 'empty',
   };
   let text = '';
   const handle = await new Runs(spawner, 1, log).start(

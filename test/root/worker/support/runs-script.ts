@@ -46,6 +46,7 @@ const shell = (script: string, more: Partial<LaunchPlan> = {}): LaunchPlan => ({
   fileBytesMax: 0,
   addressBytesMax: 0,
   termGraceMs: 0,
+  streams: 'empty',
   ...more,
 });
 

@@ -29,7 +29,17 @@ const shell = (script: string) => {
   const limits = { timeLimitMs: 40_000, outputBytesMax: 1_000, processesMax: 0, fileBytesMax: 0, addressBytesMax: 0 };
   const environment = ['PATH=/usr/bin:/bin'];
   const args = ['/bin/sh', '-c', script];
-  const plan = { uid, program: '/bin/sh', space, directory: '', args, environment, ...limits, termGraceMs: 0 };
+  const plan = {
+    uid,
+    program: '/bin/sh',
+    space,
+    directory: '',
+    args,
+    environment,
+    ...limits,
+    termGraceMs: 0,
+    streams: 'empty',
+  } as const;
   return runs.start(plan, () => true, new AbortController().signal);
 };
 

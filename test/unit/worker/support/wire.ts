@@ -56,6 +56,7 @@ export interface ReadPlan {
   readonly fileBytesMax: bigint;
   readonly addressBytesMax: bigint;
   readonly termGraceMs: number;
+  readonly streams: 'empty' | 'pipes' | { readonly rows: number; readonly cols: number };
   readonly program: string;
   readonly space: string;
   readonly directory: string;
@@ -63,14 +64,20 @@ export interface ReadPlan {
   readonly environment: readonly string[];
 }
 
+const readStreams = (kind: number, rows: number, cols: number): ReadPlan['streams'] => {
+  if (kind === 2) return { rows, cols };
+  if (kind > 2 || rows !== 0 || cols !== 0) throw new Error('streams that there are not');
+  return kind === 0 ? 'empty' : 'pipes';
+};
+
 /** Reads MSG_RUN, or MSG_BESIDE (7), as the spawner does: every length is checked, and nothing may be left over. */
 export const readRun = (bytes: Buffer, kind: 1 | 7 = 1): ReadPlan => {
   if (bytes.readUInt32BE(0) !== kind) throw new Error('another kind of message');
   if (bytes.readUInt32BE(4) !== bytes.length - 8) throw new Error('the length is not that of the body');
   const body = bytes.subarray(8);
-  if (body.readUInt32BE(60) !== body.length - 64) throw new Error('the length of the strings is wrong');
+  if (body.readUInt32BE(60) !== body.length - 72) throw new Error('the length of the strings is wrong');
   const strings: string[] = [];
-  for (let at = 64; at < body.length; ) {
+  for (let at = 72; at < body.length; ) {
     const end = body.indexOf(0, at);
     if (end < 0) throw new Error('a string has no end');
     strings.push(body.subarray(at, end).toString());
@@ -89,6 +96,7 @@ export const readRun = (bytes: Buffer, kind: 1 | 7 = 1): ReadPlan => {
     fileBytesMax: body.readBigUInt64BE(32),
     addressBytesMax: body.readBigUInt64BE(40),
     termGraceMs: body.readUInt32BE(48),
+    streams: readStreams(body.readUInt32BE(64), body.readUInt16BE(68), body.readUInt16BE(70)),
     program,
     space,
     directory,
