@@ -9,6 +9,7 @@ import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { compileCache } from './compile-cache.ts';
 import { processesOf, treeOf } from './processes.ts';
 import type { StandInNews, StandInRequest } from './spawner-stand-in.ts';
 import { eventually } from './wait.ts';
@@ -307,7 +308,7 @@ export class Spawner {
     this.#standIn = fork(standIn, [...(options.wrapper ?? []), ...spawner], {
       execPath: 'unshare',
       execArgv: [...namespace, process.execPath],
-      env: { ...process.env, ASAN_OPTIONS: 'detect_leaks=0', ...options.env },
+      env: { ...process.env, ...compileCache, ASAN_OPTIONS: 'detect_leaks=0', ...options.env },
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
     this.#standIn.on('error', () => undefined);

@@ -171,7 +171,8 @@ describe.each([
     const plan = (more: Partial<Plan>) => () => planBody({ uid, args: ['/usr/bin/touch', ran], ...more }, space);
 
     test.each<[string, (body: Buffer) => Buffer | undefined]>([
-      ['another version', u32(0, 2)],
+      ['another version', u32(0, wire('WIRE_VERSION') + 1)],
+      ['an earlier version', u32(0, wire('WIRE_VERSION') - 1)],
       ['root', u32(4, 0)],
       ['a uid below the range', u32(4, 19_999)],
       ['a uid above the range', u32(4, 1_020_001)],

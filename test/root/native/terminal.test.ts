@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { processesOf } from '../../support/processes.ts';
 import {
   type Connection,
@@ -24,15 +24,14 @@ describe.each([
   ['sanitized', sanitized],
 ])('a process, %s', (_name, program) => {
   let spawner: Spawner;
-  beforeEach(async () => {
+  beforeAll(async () => {
     spawner = await Spawner.start({ program });
     spawner.makeSpace(uid);
   });
-  afterEach(async () => {
-    const [said, stayed] = [spawner.log, left(uid)];
-    await spawner.stop();
-    expect({ said, stayed }).toEqual({ said: '', stayed: [] });
+  afterEach(() => {
+    expect({ said: spawner.log, stayed: left(uid) }).toEqual({ said: '', stayed: [] });
   });
+  afterAll(async () => await spawner.stop());
 
   const env = ['PATH=/usr/bin:/bin', 'PS1=$ ', 'TERM=xterm'];
   const start = async (args: readonly string[], more: Partial<Plan>): Promise<Connection> =>
@@ -212,7 +211,7 @@ describe.each([
       await process.said('two');
       process.stop();
       const { stdout, exit } = await process.outcome;
-      expect(stdout.toString()).toMatch(/leader\n(.|\n)*child\n/);
+      expect(stdout.toString().split('\n').toSorted()).toEqual(['', 'child', 'leader', 'one', 'two']);
       expect(exit).toMatchObject({ reason: wire('END_STOPPED'), flags: wire('EXIT_HAS_CODE'), code: 6 });
     });
 

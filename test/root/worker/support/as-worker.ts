@@ -2,6 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { compileCache } from '../../../support/compile-cache.ts';
 import { productionRights } from '../../../support/service.ts';
 import { eventually } from '../../../support/wait.ts';
 
@@ -11,11 +12,7 @@ export const nativeProgram = fileURLToPath(
 );
 
 const bareEnvironment = { PATH: '/usr/local/bin:/usr/bin:/bin' };
-// A script's start takes half as long when its types were stripped before; whoever can't write there strips them again.
-const environment = {
-  ...bareEnvironment,
-  NODE_COMPILE_CACHE: fileURLToPath(new URL('../../../../dist/compile-cache', import.meta.url)),
-};
+const environment = { ...bareEnvironment, ...compileCache };
 
 const script = (name: string): string => fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
 
