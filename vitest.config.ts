@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 // Three groups, one after the other. `unit` needs no rights. `root` starts real processes under production rights; its
 // files have users of their own, and wait more than they work, so three go at once.
-// `alone` does too, and each of its files has the machine to itself: it bombs, kills, and counts what is left.
+// `alone` does too, and each of its files has the machine to itself: it bombs, or holds the service to its times.
 const group = (name: string, groupOrder: number, workers: number, timeoutMs: number, include: string[]) => ({
   test: {
     name,
@@ -23,6 +23,7 @@ export default defineConfig({
       group('root', 1, 3, 60_000, [
         'root/worker',
         'root/helper',
+        'root/native/crashes.test.ts',
         'root/native/helper.test.ts',
         'root/native/output.test.ts',
         'root/native/peercred.test.ts',
@@ -34,6 +35,8 @@ export default defineConfig({
         'root/native/usage.test.ts',
         'root/native/what-a-tool-sees.test.ts',
         'e2e/chaos.test.ts',
+        'e2e/crash/kill-a-part.test.ts',
+        'e2e/crash/left-overs.test.ts',
         'container',
         'e2e/exec',
         'e2e/ledger',
@@ -44,12 +47,13 @@ export default defineConfig({
         'e2e/hostile-gateway',
       ]),
       group('alone', 2, 1, 60_000, [
-        'root/native/crashes.test.ts',
         'root/native/ending.test.ts',
         'root/native/incomplete.test.ts',
         'root/native/init.test.ts',
         'root/native/no-process-to-be-had.test.ts',
-        'e2e/crash',
+        'e2e/crash/many-runs.test.ts',
+        'e2e/crash/processes.test.ts',
+        'e2e/crash/stop.test.ts',
       ]),
     ],
   },

@@ -80,6 +80,8 @@ export class Service {
         RUNNER_WORK_DIR: this.workDir,
         RUNNER_SOCKET: this.socket,
         RUNNER_TOOLS: testTools,
+        // Each takes as much of a processor as all else of a start takes together.
+        RUNNER_HELPERS_STANDBY: '1',
         ...options.settings,
       },
     });
