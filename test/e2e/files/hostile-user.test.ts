@@ -19,6 +19,7 @@ let next = 452_000;
 beforeAll(async () => {
   service = await Service.start({
     settings: {
+      RUNNER_HELPERS_STANDBY: '2',
       RUNNER_TOOLS: `${systemTools('sh').RUNNER_TOOLS},${reachTool}`,
       RUNNER_FILE_TIMEOUT_SEC: String(deadlineMs / 1_000),
       RUNNER_MAX_PROCESSES: '20',
