@@ -74,7 +74,11 @@ const errorOf = async (answer: Promise<unknown>): Promise<unknown> => {
   return { name, code, message, ms: Math.round(performance.now() - startedAt) };
 };
 
-const left = (): string[] => processesOf(uid).map(({ command, state }) => `${state} ${command}`);
+/** Without killers, which have the uid as effective one only: the next spawner's look for what is left. */
+const left = (): string[] =>
+  processesOf(uid)
+    .filter(({ uids }) => uids.every((id) => id === uid))
+    .map(({ command, state }) => `${state} ${command}`);
 
 const tools = async (count: number): Promise<ProcessView[]> =>
   eventually(
