@@ -180,6 +180,8 @@ const scenarios: Readonly<Record<string, () => Promise<unknown>>> = {
     const end = await told(handle);
     await handle.gone;
     const atGone = left();
+    // The end of its runs may be heard of before its own.
+    await eventually('its death is noticed', () => logged.some((line) => line.includes('the spawner is gone')));
     await fullReady();
     const again = await start(shell('exit 0'));
     return {
