@@ -6,28 +6,17 @@
  */
 import { join } from 'node:path';
 import { Refusal } from '../../protocol/errors.ts';
-import { processesForHelper, termGraceMs } from '../../protocol/limits.ts';
+import { termGraceMs } from '../../protocol/limits.ts';
 import { exec } from '../../protocol/operations/exec.ts';
 import type { Params, Result } from '../../protocol/operations/index.ts';
 import type { WorkerConfig } from '../config.ts';
 import type { HandlerContext } from '../handlers.ts';
-import type { UserLocks } from '../locks.ts';
-import type { Quota } from '../quota.ts';
 import type { RunExit } from '../runs/messages.ts';
 import type { LaunchPlan } from '../runs/plan.ts';
-import type { RunHandle, Runs } from '../runs/runs.ts';
-import { type Spaces, uidOf } from '../spaces.ts';
-import type { FileHelpers } from './file-helpers.ts';
-import { environmentOf, lostRun, refusalOf } from './launching.ts';
-
-interface ExecDependencies {
-  readonly config: WorkerConfig;
-  readonly spaces: Spaces;
-  readonly quota: Quota;
-  readonly locks: UserLocks;
-  readonly runs: Runs;
-  readonly helpers: Pick<FileHelpers, 'discard'>;
-}
+import type { OutputSink } from '../runs/run.ts';
+import type { RunHandle } from '../runs/runs.ts';
+import { uidOf } from '../spaces.ts';
+import { environmentOf, type LaunchDependencies, launch, limitsOf, lostRun, refusalOf } from './launching.ts';
 
 const planOf = (params: Params<'exec'>, program: string, space: string, config: WorkerConfig): LaunchPlan => ({
   uid: uidOf(params.user),
@@ -39,9 +28,7 @@ const planOf = (params: Params<'exec'>, program: string, space: string, config: 
   environment: environmentOf(join(space, 'home'), params.env ?? []),
   timeLimitMs: config.execTimeoutMs,
   outputBytesMax: config.outputBytesMax,
-  processesMax: config.processesMax === 0 ? 0 : config.processesMax + processesForHelper,
-  fileBytesMax: config.fileBytesMax,
-  addressBytesMax: config.addressBytesMax,
+  ...limitsOf(config),
   termGraceMs: params.tool === 'git' ? termGraceMs : 0,
   streams: 'empty',
 });
@@ -76,34 +63,19 @@ const settled = async (handle: RunHandle, context: HandlerContext): Promise<RunE
 
 /** Makes the handler of `POST /v1/exec`. */
 export const execHandler =
-  ({ config, spaces, quota, locks, runs, helpers }: ExecDependencies) =>
+  (dependencies: LaunchDependencies) =>
   async (params: Params<'exec'>, context: HandlerContext): Promise<Result<'exec'>> => {
-    const program = config.tools.get(params.tool);
+    const { config, spaces, quota, locks } = dependencies;
+    const { user, tool } = params;
+    const program = config.tools.get(tool);
     if (program === undefined) throw new Refusal('tool_not_allowed');
-    context.note({ tool: params.tool, args: params.args?.length ?? 0 });
-    const space = spaces.ensure(params.user);
-    await quota.check(params.user);
-    const release = locks.acquire(params.user, { action: exec.audit, operationId: context.operationId });
-    let handle: RunHandle;
-    try {
-      const plan = planOf(params, program, space, config);
-      await context.begin();
-      handle = await runs.start(
-        plan,
-        (stream, data, resume) => context.outputs.write(stream, data, resume),
-        context.signal,
-      );
-    } catch (error) {
-      release();
-      throw error;
-    }
-    // The lock outlives this answer when the run does.
-    void handle.gone.then(() => {
-      // A user's tools can signal and limit the helper, which would outlast them.
-      helpers.discard(params.user);
-      release();
-      quota.changed(params.user);
-    });
+    context.note({ tool, args: params.args?.length ?? 0 });
+    const space = spaces.ensure(user);
+    await quota.check(user);
+    const plan = planOf(params, program, space, config);
+    const release = locks.acquire(user, { action: exec.audit, operationId: context.operationId });
+    const sink: OutputSink = (stream, data, resume) => context.outputs.write(stream, data, resume);
+    const handle = await launch(dependencies, { user, plan, sink, release }, context);
     const run = await settled(handle, context);
     if (run.stdoutCut) context.outputs.markCut('stdout');
     if (run.stderrCut) context.outputs.markCut('stderr');

@@ -1,16 +1,34 @@
 /**
- * Purpose: what every handler that launches a tool has in common: its environment, and what a launch that failed or was
- * lost is answered with.
- * Rights: none.
+ * Purpose: what every handler that launches a tool has in common: its environment and limits, its start under the user's
+ * lock, and what a launch that failed or was lost is answered with.
+ * Rights: root with the three capabilities, used through the spawner only.
  * Called by: exec.ts, process-start.ts.
+ * Fails: with refusals. The user's lock is given back only when the run is gone.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LaunchStep } from '../../helper/contract.ts';
 import { type ErrorCode, Refusal } from '../../protocol/errors.ts';
-import { killLimitMs } from '../../protocol/limits.ts';
-import { toolPath } from '../config.ts';
+import { killLimitMs, processesForHelper } from '../../protocol/limits.ts';
+import { toolPath, type WorkerConfig } from '../config.ts';
+import type { HandlerContext } from '../handlers.ts';
+import type { UserLocks } from '../locks.ts';
+import type { Quota } from '../quota.ts';
 import { showsBrokenSpace } from '../runs/broken-space.ts';
-import type { RunHandle } from '../runs/runs.ts';
+import type { LaunchPlan } from '../runs/plan.ts';
+import type { OutputSink } from '../runs/run.ts';
+import type { RunHandle, Runs } from '../runs/runs.ts';
+import type { Spaces } from '../spaces.ts';
+import type { FileHelpers } from './file-helpers.ts';
+
+/** What a handler that launches a tool is made of. */
+export interface LaunchDependencies {
+  readonly config: WorkerConfig;
+  readonly spaces: Spaces;
+  readonly quota: Quota;
+  readonly locks: UserLocks;
+  readonly runs: Runs;
+  readonly helpers: Pick<FileHelpers, 'discard'>;
+}
 
 /** The set-up variables of the seed's helper; never a request's to set. */
 const reservedPrefix = 'EXECX_';
@@ -28,6 +46,45 @@ export const environmentOf = (home: string, entries: readonly string[]): string[
     if (!key.startsWith(reservedPrefix)) variables.set(key, entry.slice(equals + 1));
   }
   return Array.from(variables, ([key, value]) => `${key}=${value}`);
+};
+
+/** The resource limits that the operator has set for tools. */
+export const limitsOf = (config: WorkerConfig) => ({
+  processesMax: config.processesMax === 0 ? 0 : config.processesMax + processesForHelper,
+  fileBytesMax: config.fileBytesMax,
+  addressBytesMax: config.addressBytesMax,
+});
+
+/** What is launched, for whom, and what takes its output. */
+interface Launch {
+  readonly user: number;
+  readonly plan: LaunchPlan;
+  readonly sink: OutputSink;
+  /** Gives the user's lock back. */
+  readonly release: () => void;
+}
+
+/** Puts a launch on record and starts it. The lock outlives the answer when the run does. @throws Refusal */
+export const launch = async (
+  { runs, helpers, quota }: Pick<LaunchDependencies, 'runs' | 'helpers' | 'quota'>,
+  { user, plan, sink, release }: Launch,
+  { begin, signal }: Pick<HandlerContext, 'begin' | 'signal'>,
+): Promise<RunHandle> => {
+  let handle: RunHandle;
+  try {
+    await begin();
+    handle = await runs.start(plan, sink, signal);
+  } catch (error) {
+    release();
+    throw error;
+  }
+  void handle.gone.then(() => {
+    // A user's tools can signal and limit the helper, which would outlast them.
+    helpers.discard(user);
+    release();
+    quota.changed(user);
+  });
+  return handle;
 };
 
 /** What a wrong `dir` is answered with, by the errno of the walk beneath home (openat2(2), RESOLVE_BENEATH). */

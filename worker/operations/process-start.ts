@@ -6,30 +6,21 @@
  */
 import { join } from 'node:path';
 import { Refusal } from '../../protocol/errors.ts';
-import { processesForHelper, processGraceMs, terminalSize } from '../../protocol/limits.ts';
+import { processGraceMs, terminalSize } from '../../protocol/limits.ts';
 import type { Params, Result } from '../../protocol/operations/index.ts';
 import { canonicalWorkspaceId, parseWorkspaceId } from '../../protocol/operations/process-fields.ts';
 import { processStart } from '../../protocol/operations/process-start.ts';
 import type { WorkerConfig } from '../config.ts';
 import type { HandlerContext } from '../handlers.ts';
-import type { UserLocks } from '../locks.ts';
-import type { Process } from '../processes/process.ts';
 import type { Processes } from '../processes/processes.ts';
-import type { Quota } from '../quota.ts';
 import type { LaunchPlan } from '../runs/plan.ts';
-import type { RunHandle, Runs } from '../runs/runs.ts';
-import { type Spaces, uidOf } from '../spaces.ts';
-import type { FileHelpers } from './file-helpers.ts';
-import { environmentOf, lostRun, refusalOf } from './launching.ts';
+import type { OutputSink } from '../runs/run.ts';
+import type { RunHandle } from '../runs/runs.ts';
+import { uidOf } from '../spaces.ts';
+import { environmentOf, type LaunchDependencies, launch, limitsOf, lostRun, refusalOf } from './launching.ts';
 
 /** What the handler is made of. */
-export interface StartDependencies {
-  readonly config: WorkerConfig;
-  readonly spaces: Spaces;
-  readonly quota: Quota;
-  readonly locks: UserLocks;
-  readonly runs: Runs;
-  readonly helpers: Pick<FileHelpers, 'discard'>;
+interface StartDependencies extends LaunchDependencies {
   readonly processes: Processes;
 }
 
@@ -50,9 +41,7 @@ const planOf = (
   timeLimitMs: config.processTimeoutMs,
   // What is not kept is dropped by the window; the supervisor counts nothing.
   outputBytesMax: Number.MAX_SAFE_INTEGER,
-  processesMax: config.processesMax === 0 ? 0 : config.processesMax + processesForHelper,
-  fileBytesMax: config.fileBytesMax,
-  addressBytesMax: config.addressBytesMax,
+  ...limitsOf(config),
   termGraceMs: processGraceMs,
   streams: tty ? terminalSize : 'pipes',
 });
@@ -78,33 +67,10 @@ const executed = async (handle: RunHandle): Promise<void> => {
 };
 
 /** Makes the handler. */
-export const startHandler = (dependencies: StartDependencies) => {
-  const { config, spaces, quota, locks, runs, helpers, processes } = dependencies;
-
-  /** Runs it; the lock outlives the answer, and is given back when nothing of the process is left. */
-  const launch = async (
-    process: Process,
-    plan: LaunchPlan,
-    { begin, signal }: Pick<HandlerContext, 'begin' | 'signal'>,
-    release: () => void,
-  ): Promise<RunHandle> => {
-    let handle: RunHandle;
-    try {
-      await begin();
-      handle = await runs.start(plan, (stream, data) => process.took(stream, data), signal);
-    } catch (error) {
-      release();
-      throw error;
-    }
-    void handle.gone.then(() => {
-      helpers.discard(process.facts.user);
-      release();
-      quota.changed(process.facts.user);
-    });
-    return handle;
-  };
-
-  return async (params: Params<'process.start'>, context: HandlerContext): Promise<Result<'process.start'>> => {
+export const startHandler =
+  (dependencies: StartDependencies) =>
+  async (params: Params<'process.start'>, context: HandlerContext): Promise<Result<'process.start'>> => {
+    const { config, spaces, quota, locks, processes } = dependencies;
     const { workspaceId, tool, args, tty = false } = params;
     const program = config.tools.get(tool);
     if (program === undefined) throw new Refusal('tool_not_allowed');
@@ -128,7 +94,10 @@ export const startHandler = (dependencies: StartDependencies) => {
       const holder = { action: processStart.audit, operationId: context.operationId, processId };
       const plan = planOf(params, { ...workspace, program, space }, config);
       const release = locks.acquire(workspace.user, holder);
-      const handle = await launch(process, plan, { begin: context.begin, signal: stop.signal }, release);
+      const { user } = workspace;
+      const sink: OutputSink = (stream, data) => process.took(stream, data);
+      const asked = { begin: context.begin, signal: stop.signal };
+      const handle = await launch(dependencies, { user, plan, sink, release }, asked);
       await executed(handle);
       if (stop.signal.aborted) throw new Refusal('uncertain');
       processes.began(process, handle, context.operationId);
@@ -140,4 +109,3 @@ export const startHandler = (dependencies: StartDependencies) => {
     }
     return { processId, dispatchStatus: 'started' };
   };
-};

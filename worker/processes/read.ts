@@ -5,6 +5,7 @@
  * Fails: `bad_request` for an offset that nothing has been written at.
  */
 import { Refusal } from '../../protocol/errors.ts';
+import type { Result } from '../../protocol/operations/index.ts';
 import type { Encoding } from '../../protocol/operations/process-fields.ts';
 import { unfinishedBytes } from './characters.ts';
 import type { OutputWindow } from './output-window.ts';
@@ -19,15 +20,7 @@ export interface ReadRequest {
   readonly encoding: Encoding;
 }
 
-/** What was read; see the row of process.read. */
-export interface ReadAnswer {
-  readonly data: string;
-  readonly from: number;
-  readonly next: number;
-  readonly retainedFrom: number;
-  readonly outputLost: boolean;
-  readonly eof: boolean;
-}
+type ReadAnswer = Result<'process.read'>;
 
 /** For how long something new is waited for, and with what. */
 export interface Wait {
