@@ -176,14 +176,10 @@ export class Process {
     return this.#controls;
   }
 
-  /** A terminal goes on after it: what reads it may be followed by something else that does. */
   #endInput(controls: RunControls): void {
-    if (this.facts.tty) {
-      controls.offer(endOfFileCharacter);
-      return;
-    }
     this.#inputEnded = true;
-    controls.closeInput();
+    if (this.facts.tty) controls.offer(endOfFileCharacter);
+    else controls.closeInput();
   }
 
   #remember(writeId: string, bytes: number): void {

@@ -71,7 +71,7 @@ describe('input', () => {
     expect(told.said).toEqual(['input abcd', 'end of input']);
   });
 
-  it('has one end on pipes, after which nothing is written', () => {
+  it('has one end, after which nothing is written', () => {
     const process = running();
     process.write(input('', { eof: true, writeId: 'last' }));
     expect(codeOf(() => process.write(input('x')))).toBe('stdin_closed');
@@ -80,11 +80,11 @@ describe('input', () => {
     expect(told.said).toEqual(['end of input']);
   });
 
-  it('goes on after an end on a terminal, which is a character', () => {
+  it('has one end on a terminal too, where it is a character', () => {
     const process = running(true);
     process.write(input('a', { eof: true }));
-    process.write(input('b'));
-    expect(told.said).toEqual(['input a', 'input \x04', 'input b']);
+    expect(codeOf(() => process.write(input('b')))).toBe('stdin_closed');
+    expect(told.said).toEqual(['input a', 'input \x04']);
   });
 
   it('is refused before the beginning and after the end', () => {
