@@ -4,6 +4,11 @@ import { auditQueueBytesMax } from './limits.ts';
 /** What an audit line can be about. */
 export type AuditAction =
   | 'exec'
+  | 'repo.clone'
+  | 'repo.worktree'
+  | 'repo.push'
+  | 'repo.agent_worktree'
+  | 'repo.agent_push'
   | 'files.list'
   | 'files.read'
   | 'files.write'

@@ -1,5 +1,6 @@
 import { failedRows } from './error-rows/failed.ts';
 import { refusedRows } from './error-rows/refused.ts';
+import { repositoryRows } from './error-rows/repository.ts';
 import type { ErrorRow } from './error-rows/row.ts';
 
 export type { Blame, Effect, RetryAdvice } from './error-rows/row.ts';
@@ -9,7 +10,7 @@ export type { Blame, Effect, RetryAdvice } from './error-rows/row.ts';
  * A tool that fails is a result and not in here; a bug is `internal`.
  * Source: specification, HTTP API, "Rules for all routes".
  */
-export const errors = { ...refusedRows, ...failedRows } as const;
+export const errors = { ...refusedRows, ...repositoryRows, ...failedRows } as const;
 
 /** One code of the closed list. */
 export type ErrorCode = keyof typeof errors;

@@ -76,6 +76,18 @@ const userRange = z.string().transform((value, context) => {
  */
 const textBytesMax = Math.floor((frameBytesMax - 64 * KiB) / 6);
 
+const listOf = (value: string): string[] => value.split(',').filter((part) => part !== '');
+
+const hosts = z
+  .string()
+  .regex(/^((\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?(,|$))*$/, 'must be host[:port],…')
+  .transform((value) => listOf(value.toLowerCase()).map((host) => host.replace(/:443$/, '')));
+
+const branches = z
+  .string()
+  .regex(/^([^\s,*]+(\/\*)?(,|$))*$/, 'must be names of branches, or the first part of names with /* behind it')
+  .transform(listOf);
+
 const logLevel = z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal'], 'must be a level of pino');
 
 /**
@@ -95,6 +107,8 @@ export const settingsTable = {
   RUNNER_MAX_WRITE_BYTES: { schema: whole(0, textBytesMax), default: '262144' },
   RUNNER_FILE_TIMEOUT_SEC: { schema: whole(1, 86_400), default: '30' },
   RUNNER_RESET_TIMEOUT_SEC: { schema: whole(1, 86_400), default: '300' },
+  RUNNER_ALLOWED_GIT_HOSTS: { schema: hosts, default: '' },
+  RUNNER_PROTECTED_BRANCHES: { schema: branches, default: 'main,master,develop,release/*' },
   RUNNER_GIT: { schema: absolutePath.optional(), default: undefined },
   RUNNER_GLAB: { schema: absolutePath.optional(), default: undefined },
   RUNNER_EVO_WORKFLOW: { schema: absolutePath.optional(), default: undefined },

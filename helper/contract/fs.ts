@@ -7,7 +7,18 @@
 export const fsFrameBytesMax = 4 * 1024 * 1024;
 
 /** What a helper can be asked for. */
-export const fsVerbs = ['list', 'read', 'write', 'delete', 'reset'] as const;
+export const fsVerbs = [
+  'list',
+  'read',
+  'write',
+  'delete',
+  'reset',
+  'repository',
+  'scratch',
+  'unregister',
+  'place',
+  'clear',
+] as const;
 
 /** One verb. */
 export type FsVerb = (typeof fsVerbs)[number];
@@ -24,7 +35,38 @@ export interface FsCalls {
   readonly write: { readonly path: string; readonly content: string };
   readonly delete: { readonly path: string };
   readonly reset: Readonly<Record<never, never>>;
+  /**
+   * What is at `repos/<project>`, and at `worktree` if that isn't null.
+   * @property worktree `work/<id>/<project>`
+   */
+  readonly repository: { readonly project: string; readonly worktree: string | null };
+  /** Makes the scratch folder anew, for one git workflow; with a clean bare repository in it if one is asked for. */
+  readonly scratch: { readonly clean: FsCleanRepository | null };
+  /**
+   * Takes the registrations away that a project has of a worktree at this path, or in the scratch folder, whose folder is
+   * gone; and the lock files that a killed git left where the next one needs them.
+   * @property refs full names of the refs that are about to be changed
+   */
+  readonly unregister: { readonly project: string; readonly worktree: string; readonly refs: readonly string[] };
+  /**
+   * Moves the folder `tree` of the scratch folder to a place where nothing is, in one step; the folders above are made.
+   * @property project whose worktree it is, which then knows it by its new path; null for a clone
+   */
+  readonly place: { readonly path: string; readonly project: string | null };
+  /** Removes what is left of a workflow, and of whatever else this helper does. */
+  readonly clear: Readonly<Record<never, never>>;
 }
+
+/** A bare repository without any configuration of the user's. */
+export interface FsCleanRepository {
+  readonly format: 'sha1' | 'sha256';
+  /** The project whose objects it borrows, with the ends of its shallow history; null for none. */
+  readonly borrows: string | null;
+}
+
+/** The scratch folder of git workflows within a space, and what can be in it. */
+export const scratchFolder = 'tmp/.git-workflow';
+export const scratchNames = { home: 'home', clean: 'clean.git', tree: 'tree' } as const;
 
 /** One call, without its number. */
 export type FsCall = { readonly [Verb in FsVerb]: { readonly verb: Verb } & FsCalls[Verb] }[FsVerb];
@@ -64,6 +106,7 @@ export const fsRefusals = [
   'bad_target',
   'symlink',
   'is_directory',
+  'exists',
   'file_failed',
   'write_failed',
   'reset_failed',

@@ -14,12 +14,22 @@ import { processStatus } from './process-status.ts';
 import { processStream } from './process-stream.ts';
 import { processTerminate } from './process-terminate.ts';
 import { processWrite } from './process-write.ts';
+import { repoAgentPush } from './repo-agent-push.ts';
+import { repoAgentWorktree } from './repo-agent-worktree.ts';
+import { repoClone } from './repo-clone.ts';
+import { repoPush } from './repo-push.ts';
+import { repoWorktree } from './repo-worktree.ts';
 import { usage } from './usage.ts';
 import { workspaceReset } from './workspace-reset.ts';
 
 /** The operation table: everything that can be asked of the worker. Routes, dispatch and docs come from it. */
 export const operations = {
   exec,
+  'repo.clone': repoClone,
+  'repo.worktree': repoWorktree,
+  'repo.push': repoPush,
+  'repo.agent_worktree': repoAgentWorktree,
+  'repo.agent_push': repoAgentPush,
   'files.list': filesList,
   'files.read': filesRead,
   'files.write': filesWrite,

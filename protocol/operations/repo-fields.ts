@@ -1,0 +1,124 @@
+import { z } from 'zod';
+import { pathLengthMax } from '../limits.ts';
+import type { Operation } from '../operation.ts';
+import { parseRepositoryUrl } from '../repository-url.ts';
+import { answeredWith, environment, text } from '../values.ts';
+
+/** The URL of a repository, without anything secret in it. */
+export const repositoryUrl = text.refine(
+  (value) => parseRepositoryUrl(value) !== undefined,
+  answeredWith('bad_url', 'must be https://host/group/project.git'),
+);
+
+/** The folder of a clone beneath `repos`. */
+export const project = text.refine(
+  (value) => /^[A-Za-z0-9_][A-Za-z0-9._-]{0,254}$/.test(value) && !value.includes('..'),
+  answeredWith('bad_name', 'must be the name of a clone'),
+);
+
+/** A conversation's or an agent's id: part of a folder's and of a branch's name. */
+export const lowerCaseUuid = text.regex(
+  /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/,
+  answeredWith('bad_name', 'must be a UUID in lower case'),
+);
+
+const branchLengthMax = 244;
+/** What no ref may hold: control characters, space, the signs of revisions and globs, "..", "@{", empty parts. */
+const notInRefs = /[\u0000-\u0020\u007f~^:?*[\\]|\.\.|@\{|\/\/|^[-/]|[/.]$/;
+
+/** Whether `git check-ref-format --branch` would take it for a branch's name (git-check-ref-format(1)). */
+const isBranchName = (value: string): boolean =>
+  value !== '' &&
+  value !== '@' &&
+  value !== 'HEAD' &&
+  Buffer.byteLength(value) <= branchLengthMax &&
+  !notInRefs.test(value) &&
+  value.split('/').every((name) => !name.startsWith('.') && !name.endsWith('.lock'));
+
+/** The name of a branch. */
+export const branchName = text.refine(isBranchName, answeredWith('bad_name', 'must be the name of a branch'));
+
+/** What has its effect, and what is accepted since the server sets it anyway. */
+const allowedGitVariables =
+  /^GIT_(ASKPASS|SSL_CAINFO|(AUTHOR|COMMITTER)_[A-Z]+|TERMINAL_PROMPT|LFS_SKIP_SMUDGE|HTTP_LOW_SPEED_[A-Z]+)$/;
+
+/**
+ * What could change what git does, whom it asks, or which programs run where the token is: git's own variables, the
+ * dynamic linker's, curl's and OpenSSL's, other askpass programs, and what a shell reads at its start.
+ */
+const dangerousVariables =
+  /^(GIT_.*|LD_.*|PATH|HOME|XDG_.*|SSL_.*|OPENSSL_.*|CURL_.*|NODE_.*|SSH_.*|ENV|BASH_.*|SHELLOPTS|.*_proxy)$/i;
+
+const isHarmless = (entry: string): boolean => {
+  const equals = entry.indexOf('=');
+  const [key, value] = [entry.slice(0, equals), entry.slice(equals + 1)];
+  if (key === 'GIT_ASKPASS') return /^\/(?!.*(^|\/)\.\.(\/|$))/.test(value);
+  return allowedGitVariables.test(key) || !dangerousVariables.test(key);
+};
+
+/** The environment of what git does on the network, and of nothing else. */
+export const repositoryEnvironment = environment.refine(
+  (entries) => entries.every(isHarmless),
+  answeredWith('bad_env', 'has a variable that is not allowed here'),
+);
+
+/** What every one of these routes answers: how the last git command of it ended. */
+export const gitResult = {
+  /** True only when all of it was seen to be done. */
+  ok: z.boolean(),
+  exitCode: z.int().min(-1).max(255),
+  truncated: z.boolean(),
+  timedOut: z.boolean(),
+  durationMs: z.int().min(0),
+} as const;
+
+/** Relative to the home. */
+export const folder = z.string().min(1).max(pathLengthMax);
+
+/** A commit's id: SHA-1 or SHA-256. */
+export const commit = z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/);
+
+/** What a worktree's route answers. `commit` is null when it was not made. */
+export const worktreeResult = z.strictObject({
+  ...gitResult,
+  folder,
+  branch: branchName,
+  commit: commit.nullable(),
+  workspaceId: z.string().max(pathLengthMax),
+});
+
+/** What a push is answered with: the branch, and the commit that it was to get. */
+export const pushResult = z.strictObject({ ...gitResult, branch: branchName, commit });
+
+/** What can stand in the way of each of these routes. */
+export const gitErrors = [
+  'bad_env',
+  'host_not_allowed',
+  'workspace_broken',
+  'busy',
+  'outside_workspace',
+  'bad_target',
+  'file_failed',
+  'exec_failed',
+  'limit_failed',
+  'kill_incomplete',
+  'uncertain',
+  'worker_unavailable',
+] as const satisfies Operation['errors'];
+
+/** What can stand in the way of making a worktree. */
+export const worktreeErrors = [
+  ...gitErrors,
+  'disk_quota',
+  'usage_failed',
+  'no_project',
+  'exists',
+] as const satisfies Operation['errors'];
+
+/** What can stand in the way of a push. */
+export const pushErrors = [
+  ...gitErrors,
+  'no_worktree',
+  'protected_branch',
+  'wrong_branch',
+] as const satisfies Operation['errors'];
