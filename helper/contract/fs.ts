@@ -91,6 +91,15 @@ export interface FsResults {
   readonly write: { readonly size: number };
   readonly delete: Readonly<Record<never, never>>;
   readonly reset: Readonly<Record<never, never>>;
+  /** `linked`: the worktree's and its registration's files point at each other. */
+  readonly repository: {
+    readonly project: 'absent' | 'clone' | 'other';
+    readonly worktree: 'absent' | 'linked' | 'other' | null;
+  };
+  readonly scratch: Readonly<Record<never, never>>;
+  readonly unregister: Readonly<Record<never, never>>;
+  readonly place: Readonly<Record<never, never>>;
+  readonly clear: Readonly<Record<never, never>>;
 }
 
 /** From the worker: once whose helper it is, then one call at a time. */
