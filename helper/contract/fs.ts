@@ -79,6 +79,10 @@ export interface FsEntry {
   readonly modified: string;
 }
 
+/** What can be at the place of a clone, and of a worktree; `other` is neither that nor nothing. */
+export const fsProjects = ['absent', 'clone', 'other'] as const;
+export const fsWorktrees = ['absent', 'linked', 'other'] as const;
+
 /** What each verb answers. */
 export interface FsResults {
   readonly list: { readonly entries: readonly FsEntry[]; readonly truncated: boolean };
@@ -91,10 +95,10 @@ export interface FsResults {
   readonly write: { readonly size: number };
   readonly delete: Readonly<Record<never, never>>;
   readonly reset: Readonly<Record<never, never>>;
-  /** `linked`: the worktree's and its registration's files point at each other. */
+  /** @property worktree null when it wasn't asked for */
   readonly repository: {
-    readonly project: 'absent' | 'clone' | 'other';
-    readonly worktree: 'absent' | 'linked' | 'other' | null;
+    readonly project: (typeof fsProjects)[number];
+    readonly worktree: (typeof fsWorktrees)[number] | null;
   };
   readonly scratch: Readonly<Record<never, never>>;
   readonly unregister: Readonly<Record<never, never>>;
