@@ -17,6 +17,11 @@ export interface AnswerBody {
   readonly outputExpired?: true;
   readonly state?: string;
   readonly outcome?: string | null;
+  readonly ok?: boolean;
+  readonly folder?: string;
+  readonly branch?: string;
+  readonly commit?: string | null;
+  readonly workspaceId?: string;
 }
 
 /** An answer, read to its end. */
