@@ -66,7 +66,6 @@ export const gitEnvironment = (space: string, transport: Transport, entries: rea
     // No repository is looked for above the scratch folder: a user can put one there.
     `GIT_CEILING_DIRECTORIES=${join(space, 'tmp')}`,
     'GIT_NO_REPLACE_OBJECTS=1',
-    'GIT_GRAFT_FILE=/dev/null',
     'GIT_NO_LAZY_FETCH=1',
     'GIT_OPTIONAL_LOCKS=0',
     'GIT_TERMINAL_PROMPT=0',

@@ -141,11 +141,11 @@ export class LedgerDatabase {
 
   /** Marks what an earlier life left unfinished, and returns it. */
   interruptRunning(): Interrupted[] {
-    const sql = "UPDATE operation SET state = 'interrupted' WHERE state = 'running' RETURNING user, operation";
+    const sql = "UPDATE operation SET state = 'interrupted' WHERE state = 'running' RETURNING user, name";
     return this.#database
       .prepare(sql)
       .all()
-      .map(({ user, operation }) => ({ user: Number(user), operation: String(operation) }));
+      .map(({ user, name }) => ({ user: Number(user), operation: String(name) }));
   }
 
   /** When the latest record was begun, ms since 1970; 0 if there is none. */
