@@ -135,6 +135,11 @@ export class GitServer {
     this.#routes.set(prefix, handler);
   }
 
+  /** Answers it as ever. */
+  unroute(prefix: string): void {
+    this.#routes.delete(prefix);
+  }
+
   /** Redirects everything beneath a path to the same beneath another one, or to another server. */
   redirect(prefix: string, target: string, status = 302): void {
     this.route(prefix, (request, response) => {
