@@ -14,6 +14,7 @@ import { openAudit } from './audit.ts';
 import { readConfig } from './config.ts';
 import { Dispatch } from './dispatch.ts';
 import { prepareFolders } from './folders.ts';
+import { clearInterrupted } from './git/clear-interrupted.ts';
 import { openInitChannel } from './init-channel.ts';
 import { Ledger } from './ledger/ledger.ts';
 import { Link } from './link.ts';
@@ -107,6 +108,7 @@ const main = async (): Promise<void> => {
 
   await spawner.start();
   helpers.start();
+  await clearInterrupted(ledger.interrupted, helpers);
   await listen(place, accept);
 
   const drain = (): void => void stop(drainLimitMs, 0);

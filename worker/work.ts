@@ -20,6 +20,9 @@ import { fileHandlers } from './operations/files.ts';
 import { operationStatusHandler } from './operations/operation-status.ts';
 import { processHandlers } from './operations/process.ts';
 import { startHandler } from './operations/process-start.ts';
+import { cloneHandler } from './operations/repo-clone.ts';
+import { pushHandlers } from './operations/repo-push.ts';
+import { worktreeHandlers } from './operations/repo-worktree.ts';
 import { usageHandler } from './operations/usage.ts';
 import { resetHandler } from './operations/workspace-reset.ts';
 import { Processes } from './processes/processes.ts';
@@ -81,6 +84,9 @@ export const makeWork = ({ config, native, spaces, ledger, audit, log }: WorkPar
   const files = { config, spaces, quota, locks, helpers };
   const handlers: Handlers = {
     exec: execHandler({ ...files, runs }),
+    'repo.clone': cloneHandler({ ...files, runs }),
+    ...worktreeHandlers({ ...files, runs }),
+    ...pushHandlers({ ...files, runs }),
     ...fileHandlers(files),
     'process.start': startHandler({ ...files, runs, processes }),
     ...processHandlers(processes),

@@ -79,6 +79,10 @@ export interface FsEntry {
   readonly modified: string;
 }
 
+/** What can be at the place of a clone, and of a worktree; `other` is neither that nor nothing. */
+export const fsProjects = ['absent', 'clone', 'other'] as const;
+export const fsWorktrees = ['absent', 'linked', 'other'] as const;
+
 /** What each verb answers. */
 export interface FsResults {
   readonly list: { readonly entries: readonly FsEntry[]; readonly truncated: boolean };
@@ -91,6 +95,15 @@ export interface FsResults {
   readonly write: { readonly size: number };
   readonly delete: Readonly<Record<never, never>>;
   readonly reset: Readonly<Record<never, never>>;
+  /** @property worktree null when it wasn't asked for */
+  readonly repository: {
+    readonly project: (typeof fsProjects)[number];
+    readonly worktree: (typeof fsWorktrees)[number] | null;
+  };
+  readonly scratch: Readonly<Record<never, never>>;
+  readonly unregister: Readonly<Record<never, never>>;
+  readonly place: Readonly<Record<never, never>>;
+  readonly clear: Readonly<Record<never, never>>;
 }
 
 /** From the worker: once whose helper it is, then one call at a time. */

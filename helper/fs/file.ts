@@ -1,10 +1,10 @@
 /**
- * Purpose: reading a held regular file.
+ * Purpose: reading a held regular file, and making a new one.
  * Rights: the user's.
- * Called by: the verb read, and registrations.ts.
- * Fails: with the error of the system call; EAGAIN when the user holds a lease on it.
+ * Called by: the verbs that read or make files, and what they share.
+ * Fails: with the error of the system call; EAGAIN when the user holds a lease on what is read.
  */
-import { closeSync, constants, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fchmodSync, openSync, readSync, writeSync } from 'node:fs';
 import { type Held, held } from './descriptor.ts';
 
 /**
@@ -24,5 +24,20 @@ export const firstBytes = ({ descriptor, stat }: Held, bytesMax: number): Buffer
     return bytes.subarray(0, filled);
   } finally {
     closeSync(opened);
+  }
+};
+
+/** Mode of a new file. */
+export const newMode = 0o600;
+
+/** Makes a file where nothing is; while it is filled, it is its owner's alone. */
+export const makeFile = (path: Buffer, mode: number, content: Buffer): void => {
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+  const descriptor = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, newMode);
+  try {
+    for (let written = 0; written < content.length; ) written += writeSync(descriptor, content, written);
+    fchmodSync(descriptor, mode);
+  } finally {
+    closeSync(descriptor);
   }
 };

@@ -15,8 +15,12 @@ import { parseRequest } from './requests.ts';
 import { clearLeftovers } from './space.ts';
 import { remove } from './verbs/delete.ts';
 import { list } from './verbs/list.ts';
+import { place } from './verbs/place.ts';
 import { read } from './verbs/read.ts';
+import { repository } from './verbs/repository.ts';
 import { reset } from './verbs/reset.ts';
+import { scratch } from './verbs/scratch.ts';
+import { unregister } from './verbs/unregister.ts';
 import { write } from './verbs/write.ts';
 import { warmUp } from './warm-up.ts';
 
@@ -36,10 +40,18 @@ const unable: Readonly<Record<FsVerb, FsRefusalCode>> = {
   write: 'write_failed',
   delete: 'file_failed',
   reset: 'reset_failed',
+  repository: 'file_failed',
+  scratch: 'file_failed',
+  unregister: 'file_failed',
+  place: 'file_failed',
+  clear: 'file_failed',
 };
 
+/** The verbs that first remove what an earlier one left. Not those that go on with a git workflow. */
+const clearsFirst: readonly FsVerb[] = ['write', 'delete', 'scratch', 'clear'];
+
 const carryOut = (space: number, call: FsCall): FsResults[FsVerb] => {
-  if (call.verb === 'write' || call.verb === 'delete') clearLeftovers(space);
+  if (clearsFirst.includes(call.verb)) clearLeftovers(space);
   switch (call.verb) {
     case 'list':
       return withHome(space, (home) => list(home, call));
@@ -51,6 +63,16 @@ const carryOut = (space: number, call: FsCall): FsResults[FsVerb] => {
       return withHome(space, (home) => remove(space, home, call));
     case 'reset':
       return reset(space);
+    case 'repository':
+      return withHome(space, (home) => repository(home, call));
+    case 'scratch':
+      return withHome(space, (home) => scratch(space, home, call));
+    case 'unregister':
+      return withHome(space, (home) => unregister(space, home, call));
+    case 'place':
+      return withHome(space, (home) => place(space, home, call));
+    case 'clear':
+      return {};
   }
 };
 

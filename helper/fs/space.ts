@@ -5,26 +5,41 @@
  * Fails: with the error of the system call.
  */
 import { lstatSync, unlinkSync } from 'node:fs';
-import { at } from './descriptor.ts';
-import { trashName, withTrash } from './trash.ts';
+import { basename, dirname } from 'node:path';
+import { scratchFolder } from '../contract/fs.ts';
+import { at, holding } from './descriptor.ts';
+import { openUp, trashName, withTrash } from './trash.ts';
 
 /** A file that is being written; there is one at a time, since there is one writer per user. */
 export const unfinishedName = '.unfinished';
+
+/** The folder for temporary files, and the scratch folder of git workflows in it. */
+export const tmpName = dirname(scratchFolder);
+export const scratchName = basename(scratchFolder);
 
 /** Whether these are the home, or one of the folders that the service works with: kept, whatever is asked. */
 export const isManaged = (names: readonly string[]): boolean =>
   names.length === 0 || (names.length === 1 && (names[0] === 'repos' || names[0] === 'work'));
 
-const isThere = (space: number, name: string) => lstatSync(at(space, name), { throwIfNoEntry: false });
+const isThere = (folder: number, name: string) => lstatSync(at(folder, name), { throwIfNoEntry: false });
 
-/** Removes what a crash or a deadline left of an earlier write, delete or reset. */
+/** Hands over the folder that a workflow left something in, if one did. */
+const withScratch = (space: number, act: (tmp: number) => void): void => {
+  if (isThere(space, tmpName) === undefined) return;
+  holding(space, tmpName, (tmp) => {
+    if (!tmp.stat.isDirectory()) return;
+    // Closed by its user, it would hide what was left.
+    openUp(tmp);
+    if (isThere(tmp.descriptor, scratchName) !== undefined) act(tmp.descriptor);
+  });
+};
+
+/** Removes what a crash or a deadline left of an earlier write, delete, reset or git workflow. */
 export const clearLeftovers = (space: number): void => {
   const unfinished = isThere(space, unfinishedName);
   if (unfinished?.isDirectory() === false) unlinkSync(at(space, unfinishedName));
   // Only the user can have made a folder of that name; it would be in the way.
-  const inTheWay = unfinished?.isDirectory() === true;
-  if (!inTheWay && isThere(space, trashName) === undefined) return;
-  withTrash(space, (trash) => {
-    if (inTheWay) trash.take(space, unfinishedName);
-  });
+  if (unfinished?.isDirectory() === true) withTrash(space, (trash) => trash.take(space, unfinishedName));
+  withScratch(space, (tmp) => withTrash(space, (trash) => trash.take(tmp, scratchName)));
+  if (isThere(space, trashName) !== undefined) withTrash(space, () => undefined);
 };

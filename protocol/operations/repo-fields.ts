@@ -87,8 +87,8 @@ export const worktreeResult = z.strictObject({
   workspaceId: z.string().max(pathLengthMax),
 });
 
-/** What a push is answered with: the branch, and the commit that it was to get. */
-export const pushResult = z.strictObject({ ...gitResult, branch: branchName, commit });
+/** What a push is answered with: the branch, and the commit that it was to get; null when it has none. */
+export const pushResult = z.strictObject({ ...gitResult, branch: branchName, commit: commit.nullable() });
 
 /** What can stand in the way of each of these routes. */
 export const gitErrors = [

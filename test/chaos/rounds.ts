@@ -3,6 +3,7 @@ import { judge } from './judge.ts';
 import { planRound } from './plan.ts';
 import { type FinishedRound, runRound } from './round.ts';
 import { ChaosService } from './service.ts';
+import { Upstream } from './upstream.ts';
 
 /** What to do. */
 export interface ChaosOptions {
@@ -85,10 +86,12 @@ export const runRounds = async ({ seed, rounds, services, signal, progress }: Ch
       await service.stop();
     }
   };
+  const upstream = await Upstream.start();
   const lives = Array.from({ length: Math.min(services, rounds.length) }, (_, index) => live(index));
   // Not before all of them are stopped.
-  for (const { status, ...ended } of await Promise.allSettled(lives))
-    if (status === 'rejected') throw (ended as PromiseRejectedResult).reason;
+  const ends = await Promise.allSettled(lives);
+  await upstream.stop();
+  for (const { status, ...ended } of ends) if (status === 'rejected') throw (ended as PromiseRejectedResult).reason;
   return { failures, recoveryMs, heard };
 };
 

@@ -9,6 +9,7 @@ import { Control } from './control.ts';
 import type { RoundPlan } from './plan.ts';
 import type { Fault, Strike } from './points.ts';
 import { strikerOf } from './points.ts';
+import { Upstream } from './upstream.ts';
 
 /** A part that somebody has to start again. */
 type Mortal = 'gateway' | 'worker' | 'spawner';
@@ -181,6 +182,7 @@ export class ChaosService {
         CHAOS_FOLDER: join(this.#folder, 'control'),
         NODE_COMPILE_CACHE: join(this.#folder, 'cache'),
         RUNNER_TOOLS: 'sh=/bin/sh',
+        RUNNER_ALLOWED_GIT_HOSTS: Upstream.now.host,
         RUNNER_EXEC_TIMEOUT_SEC: '20',
         // A round is over when no process of its user is left.
         RUNNER_HELPERS_IDLE_SEC: '1',

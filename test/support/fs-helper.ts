@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { fsFrameBytesMax } from '../../helper/contract/fs.ts';
+import { type FsCleanRepository, fsFrameBytesMax } from '../../helper/contract/fs.ts';
 import { productionRights, root } from './service.ts';
 
 /** The compiled program, as the spawner starts it. */
@@ -110,6 +110,26 @@ export class FsHelper {
 
   reset(): Promise<unknown> {
     return this.call('reset');
+  }
+
+  repository(project: string, worktree: string | null = null): Promise<unknown> {
+    return this.call('repository', { project, worktree });
+  }
+
+  scratch(clean: FsCleanRepository | null = null): Promise<unknown> {
+    return this.call('scratch', { clean });
+  }
+
+  unregister(project: string, worktree: string, refs: readonly string[] = []): Promise<unknown> {
+    return this.call('unregister', { project, worktree, refs });
+  }
+
+  place(path: string, project: string | null = null): Promise<unknown> {
+    return this.call('place', { path, project });
+  }
+
+  clear(): Promise<unknown> {
+    return this.call('clear');
   }
 
   /** Closes its input and waits for its end. */

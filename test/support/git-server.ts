@@ -77,6 +77,7 @@ export class GitServer {
   readonly #open = new Set<string>();
   readonly #routes = new Map<string, Handler>();
   readonly #holds: HoldOrder[] = [];
+  readonly #aliases: [RegExp, string][] = [];
 
   private constructor(folder: string, server: Server) {
     this.folder = folder;
@@ -140,6 +141,11 @@ export class GitServer {
     this.#routes.delete(prefix);
   }
 
+  /** Serves everything beneath paths of one form as if it were beneath another one. */
+  alias(prefix: RegExp, target: string): void {
+    this.#aliases.push([prefix, target]);
+  }
+
   /** Redirects everything beneath a path to the same beneath another one, or to another server. */
   redirect(prefix: string, target: string, status = 302): void {
     this.route(prefix, (request, response) => {
@@ -189,6 +195,7 @@ export class GitServer {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    for (const [prefix, target] of this.#aliases) request.url = request.url?.replace(prefix, target);
     const path = request.url ?? '';
     const seen = { method: request.method ?? '', path, credentials: this.#credentials(request) };
     this.seen.push(seen);

@@ -7,7 +7,7 @@
  * `uncertain`, and is only told so when nothing of that helper is left: the user's lock is held until then.
  */
 import type { Logger } from 'pino';
-import type { FsCall } from '../../helper/contract/fs.ts';
+import type { FsCall, FsVerb } from '../../helper/contract/fs.ts';
 import { Refusal } from '../../protocol/errors.ts';
 import { endLost } from '../runs/end-lost.ts';
 import type { HelperPlan } from '../runs/plan.ts';
@@ -36,7 +36,10 @@ export interface CallOptions {
   readonly signal: AbortSignal;
 }
 
-const isRead = ({ verb }: FsCall): boolean => verb === 'list' || verb === 'read';
+const looks: readonly FsVerb[] = ['list', 'read', 'repository'];
+
+/** Whether a call changes nothing, and may be repeated. */
+const isRead = ({ verb }: FsCall): boolean => looks.includes(verb);
 
 /** The fs helpers of all users. */
 export class HelperPool {

@@ -14,7 +14,7 @@ import { mintedAt, uuidBytes, uuidText } from '../../protocol/operation-id.ts';
 import { Facts } from './facts.ts';
 import { keepLog } from './keep-log.ts';
 import { migrations } from './migrations.ts';
-import type { Finish, LedgerAnswer, LedgerRecord, NewRecord } from './record.ts';
+import type { Finish, Interrupted, LedgerAnswer, LedgerRecord, NewRecord } from './record.ts';
 
 const pageBytes = 4096;
 /** Pages kept free within the file for records on a disk that a user has filled: about 15,000 records. */
@@ -139,11 +139,13 @@ export class LedgerDatabase {
     return { came: 'record', record };
   }
 
-  /** Marks what an earlier life left unfinished. Returns how many there were. */
-  interruptRunning(): number {
-    return Number(
-      this.#database.prepare("UPDATE operation SET state = 'interrupted' WHERE state = 'running'").run().changes,
-    );
+  /** Marks what an earlier life left unfinished, and returns it. */
+  interruptRunning(): Interrupted[] {
+    const sql = "UPDATE operation SET state = 'interrupted' WHERE state = 'running' RETURNING user, name";
+    return this.#database
+      .prepare(sql)
+      .all()
+      .map(({ user, name }) => ({ user: Number(user), operation: String(name) }));
   }
 
   /** When the latest record was begun, ms since 1970; 0 if there is none. */

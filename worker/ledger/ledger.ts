@@ -13,7 +13,15 @@ import { ProtocolViolation } from '../../protocol/msgpack-check.ts';
 import { SettingsError } from '../../protocol/settings.ts';
 import { Batches, type Came } from './batches.ts';
 import { Digests, readOrMakeKey } from './digest.ts';
-import type { Finish, LedgerAnswer, LedgerOpening, LedgerRecord, LedgerRequest, NewRecord } from './record.ts';
+import type {
+  Finish,
+  Interrupted,
+  LedgerAnswer,
+  LedgerOpening,
+  LedgerRecord,
+  LedgerRequest,
+  NewRecord,
+} from './record.ts';
 
 interface LedgerSettings {
   readonly stateDir: string;
@@ -30,14 +38,17 @@ const busyCode = 'SQLITE_5';
 /** The ledger, as the worker's main thread sees it. */
 export class Ledger {
   readonly digests: Digests;
+  /** What an earlier life left unfinished. */
+  readonly interrupted: readonly Interrupted[];
   readonly #thread: Worker;
   readonly #log: Logger;
   readonly #batches: Batches;
   #failing = false;
 
-  private constructor(thread: Worker, digests: Digests, log: Logger) {
+  private constructor(thread: Worker, digests: Digests, interrupted: readonly Interrupted[], log: Logger) {
     this.#thread = thread;
     this.digests = digests;
+    this.interrupted = interrupted;
     this.#log = log;
     this.#batches = new Batches((batch) => thread.postMessage(batch));
     thread.on('message', (answers: readonly LedgerAnswer[]) => this.#batches.take(answers));
@@ -64,7 +75,8 @@ export class Ledger {
     if (!opening.opened)
       throw new Error(`The ledger in RUNNER_STATE_DIR cannot be opened (${opening.code}); it is left as it is.`);
     const { interrupted, setAside, missing, primed } = opening;
-    if (interrupted > 0) log.warn({ interrupted }, 'operations of an earlier life were interrupted');
+    if (interrupted.length > 0)
+      log.warn({ interrupted: interrupted.length }, 'operations of an earlier life were interrupted');
     if (setAside)
       log.error(
         'the ledger was damaged, or made with another key: it is kept as ledger.db.damaged-…, and a new one begun',
@@ -72,7 +84,7 @@ export class Ledger {
     if (missing) log.error('there is a ledger key, but its ledger is gone: a new one was begun');
     if (!primed)
       log.warn('the disk has no room that the ledger could keep free: when it is full, mutations are refused');
-    return new Ledger(thread, digests, log);
+    return new Ledger(thread, digests, interrupted, log);
   }
 
   /**

@@ -7,12 +7,13 @@
  */
 import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { ForeignFile, LedgerDatabase, NewerSchema } from './database.ts';
+import type { Interrupted } from './record.ts';
 
 /** What was found. */
 export interface OpenedLedger {
   readonly database: LedgerDatabase;
   /** Operations that an earlier life left unfinished. */
-  readonly interrupted: number;
+  readonly interrupted: readonly Interrupted[];
   /** Where a file that can't be used was put. */
   readonly setAside: string | undefined;
   /** There was a ledger, as its key shows, and the file is not there, or was begun and not finished beginning. */

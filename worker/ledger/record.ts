@@ -23,6 +23,9 @@ export interface LedgerRecord {
   readonly exit: number | null;
 }
 
+/** What is known of one that was cut off. */
+export type Interrupted = Pick<LedgerRecord, 'user' | 'operation'>;
+
 /** What is put down before an effect. */
 export type NewRecord = Pick<LedgerRecord, 'operationId' | 'user' | 'operation' | 'digest' | 'startedAt'> & {
   /** Keyed digest of the Idempotency-Key; null for an operation without one. */
@@ -59,8 +62,8 @@ export type LedgerAnswer =
 export type LedgerOpening =
   | {
       readonly opened: true;
-      /** Operations that an earlier life left unfinished. */
-      readonly interrupted: number;
+      /** Operations that an earlier life left unfinished: no more than can be under way. */
+      readonly interrupted: readonly Interrupted[];
       /** The file that was there could not be used, and was put aside. */
       readonly setAside: boolean;
       /** There was a ledger once, and no file of it is where it should be. */

@@ -1,11 +1,11 @@
 /**
  * Purpose: what the fs helper answered, checked. The helper runs as the user: its word is the user's.
  * Rights: none of its own.
- * Called by: the handlers of the file routes and of reset.
+ * Called by: the handlers of the file routes and of reset, and git workflows.
  * Fails: with the refusal that the handler names; nothing half-understood is passed on.
  */
 import { z } from 'zod';
-import { type FsResults, type FsVerb, fsKinds } from '../../helper/contract/fs.ts';
+import { type FsResults, type FsVerb, fsKinds, fsProjects, fsWorktrees } from '../../helper/contract/fs.ts';
 import { type ErrorCode, Refusal } from '../../protocol/errors.ts';
 import { listEntriesMax, readBytesMax } from '../../protocol/limits.ts';
 
@@ -32,6 +32,11 @@ const schemas = {
   write: z.strictObject({ size }),
   delete: z.strictObject({}),
   reset: z.strictObject({}),
+  repository: z.strictObject({ project: z.enum(fsProjects), worktree: z.enum(fsWorktrees).nullable() }),
+  scratch: z.strictObject({}),
+  unregister: z.strictObject({}),
+  place: z.strictObject({}),
+  clear: z.strictObject({}),
 } as const satisfies { readonly [Verb in FsVerb]: z.ZodType<FsResults[Verb]> };
 
 /**

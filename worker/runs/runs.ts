@@ -23,6 +23,12 @@ export type RunControls = Pick<
   'listens' | 'stop' | 'kill' | 'signal' | 'resize' | 'accepts' | 'offer' | 'closeInput'
 >;
 
+/** Room for the runs of one operation, one after another. */
+export interface RunPlace {
+  /** To be called once, when the last of them is gone. */
+  readonly giveBack: () => void;
+}
+
 /** What a handler sees of its run. */
 export interface RunHandle {
   /** How it came out, as far as the caller is concerned: at its end, or when it could not be ended in time. */
@@ -66,26 +72,30 @@ export class Runs {
     this.#stopping = true;
   }
 
+  /** Takes room for several runs, one after another. @throws Refusal `overloaded` */
+  take(): RunPlace {
+    if (this.full) throw new Refusal('overloaded');
+    this.#underWay += 1;
+    return { giveBack: () => this.#finished() };
+  }
+
   /**
-   * Starts a run. `signal` stops it.
+   * Starts a run. `signal` stops it; it needs no room of its own in a place that was taken.
    * @throws Refusal `overloaded`, `worker_unavailable`, `exec_failed` when the plan is too large, or `uncertain`
    * when nobody waits any more: nothing has run
    */
-  async start(plan: LaunchPlan, sink: OutputSink, signal: AbortSignal): Promise<RunHandle> {
+  async start(plan: LaunchPlan, sink: OutputSink, signal: AbortSignal, taken?: RunPlace): Promise<RunHandle> {
     const bytes = encodeRun(plan);
     if (bytes === undefined) throw new Refusal('exec_failed', { step: 'exec', errno: 'E2BIG' });
-    if (this.full) throw new Refusal('overloaded');
-    this.#underWay += 1;
+    const place = taken ?? this.take();
+    const finished = (): void => (taken === undefined ? place.giveBack() : undefined);
     try {
       await this.#spawner.ready();
+      // Nothing has begun. To begin it for nobody, only to end it at once, could still have an effect.
+      if (signal.aborted) throw new Refusal('uncertain');
     } catch (error) {
-      this.#finished();
+      finished();
       throw error;
-    }
-    // Nothing has begun. To begin it for nobody, only to end it at once, could still have an effect.
-    if (signal.aborted) {
-      this.#finished();
-      throw new Refusal('uncertain');
     }
     const run = new Run(this.#spawner.socketPath, bytes, sink);
     const stop = (): void => run.stop();
@@ -94,7 +104,7 @@ export class Runs {
     const gone = ended.then(async (end) => {
       signal.removeEventListener('abort', stop);
       if (end.kind === 'lost') await endLost(this.#spawner, plan.uid, this.#log, () => this.#stopping);
-      this.#finished();
+      finished();
       return end;
     });
     const incomplete = run.incomplete.then((exit) => ({ kind: 'incomplete', exit }) as const);

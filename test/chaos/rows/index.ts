@@ -2,6 +2,7 @@ import type { OperationName, operations } from '../../../protocol/operations/ind
 import { execRows } from './exec.ts';
 import { deleteRows, resetRows, writeRows } from './files.ts';
 import { inputRows, resizeRows, startRows, terminateRows } from './processes.ts';
+import { agentPushRows, agentWorktreeRows, cloneRows, pushRows, worktreeRows } from './repositories.ts';
 import type { ChaosRow } from './row.ts';
 
 /** The operations that change something. */
@@ -12,6 +13,11 @@ type Mutating = {
 /** The table: a mutating operation without a row in it does not compile. */
 const rowsByOperation = {
   exec: execRows,
+  'repo.clone': cloneRows,
+  'repo.worktree': worktreeRows,
+  'repo.push': pushRows,
+  'repo.agent_worktree': agentWorktreeRows,
+  'repo.agent_push': agentPushRows,
   'files.write': writeRows,
   'files.delete': deleteRows,
   'workspace.reset': resetRows,
