@@ -136,6 +136,11 @@ export class GitServer {
     this.#routes.set(prefix, handler);
   }
 
+  /** Answers it as ever. */
+  unroute(prefix: string): void {
+    this.#routes.delete(prefix);
+  }
+
   /** Serves everything beneath paths of one form as if it were beneath another one. */
   alias(prefix: RegExp, target: string): void {
     this.#aliases.push([prefix, target]);
