@@ -61,15 +61,9 @@ export class Canaries {
   /** Shows of each trap that it is one, alone, and then sets all of them. */
   async set(traps: readonly Trap[], place: TrapPlace): Promise<void> {
     await this.#makePrograms(traps);
+    this.forget();
     for (const trap of traps) {
-      if (!trap.control) continue;
-      await this.#run(
-        place,
-        `cp -p ${place.file} "$HOME/.kept" 2>/dev/null || : >"$HOME/.kept"; ${trap.set}`,
-        trap.name,
-      );
-      await this.#proves(trap, place);
-      await this.#run(place, `mv "$HOME/.kept" ${place.file}`);
+      if (trap.control) await this.#proves(trap, trap.control, place);
     }
     for (const { name, set } of traps) await this.#run(place, set, name);
     this.forget();
@@ -110,11 +104,11 @@ export class Canaries {
     await this.#scene.sh(this.#user, '', 'chmod 700 canary-*');
   }
 
-  async #proves({ name, control }: Trap, place: TrapPlace): Promise<void> {
-    if (!control) return;
-    const [script, shown] = control;
-    this.forget();
-    const said = `${name}: ${await this.#run(place, `{ ${script}; } 2>&1 || :`, name, this.#scene.server.env())}`;
+  /** Sets one trap, has the user's own git step into it, and takes its settings back. */
+  async #proves({ name, set }: Trap, [script, shown]: NonNullable<Trap['control']>, place: TrapPlace): Promise<void> {
+    const keep = `cp -p ${place.file} "$HOME/.kept" 2>/dev/null || : >"$HOME/.kept"`;
+    const whole = `${keep}; ${set}; { ${script}; } 2>&1 || :; mv "$HOME/.kept" ${place.file}`;
+    const said = `${name}: ${await this.#run(place, whole, name, this.#scene.server.env())}`;
     const { counting, server } = this.#scene;
     if (shown === 'runs') {
       expect(this.ran(), said).toContain(name);

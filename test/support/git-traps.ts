@@ -40,7 +40,10 @@ export const programTraps: readonly Trap[] = [
     'echo x >>README.md; git diff; git checkout -q README.md',
     'runs',
   ]),
-  setting('gpg', { 'gpg.program': '$C', 'commit.gpgSign': 'true' }, ["git commit-tree -S -m m 'HEAD^{tree}'", 'runs']),
+  setting('gpg', { 'gpg.program': '$C', 'commit.gpgSign': 'true' }, [
+    "git -c user.name=A -c user.email=a@example.invalid commit-tree -S -m m 'HEAD^{tree}'",
+    'runs',
+  ]),
   setting('pager', { 'core.pager': '$C', 'pager.fetch': '$C', 'pager.push': '$C' }),
   setting('aliases', { 'alias.push': '!$C', 'alias.fetch': '!$C', 'alias.worktree': '!$C', 'alias.clone': '!$C' }),
   setting('pack-objects-hook', { 'uploadpack.packObjectsHook': '$C' }),

@@ -14,6 +14,10 @@ beforeAll(async () => {
 });
 afterAll(() => scene.stop());
 
+/** Each sets and proves up to twenty traps, one after another. */
+const timeoutMs = 180_000;
+const traps = (name: string, run: () => Promise<void>) => test(name, run, timeoutMs);
+
 /** Where the traps of one flow are set. */
 type Scope = 'home' | 'clone' | 'worktree';
 
@@ -33,12 +37,12 @@ const prepared = (user: number): { readonly work: Work; readonly url: string } =
 };
 
 /** Clone, worktree, a commit and a push, with traps set at the moment that their scope is there. */
-const through = async (scope: Scope, traps: readonly Trap[]): Promise<void> => {
+const through = async (scope: Scope, set: readonly Trap[]): Promise<void> => {
   const { work, url } = prepared(next++);
   const { user, project, repository, branch } = work;
   const canaries = new Canaries(scene, work, url);
   const setIn = async (reached: Scope): Promise<void> => {
-    if (reached === scope) await canaries.set(traps, placeOf(scope, work));
+    if (reached === scope) await canaries.set(set, placeOf(scope, work));
   };
   if (scope === 'home')
     await scene.sh(user, '', `git clone -q ${url} own; cd own; git fetch -q --tags`, scene.server.env());
@@ -63,7 +67,7 @@ const through = async (scope: Scope, traps: readonly Trap[]): Promise<void> => {
   failed(await scene.push(work, { env: scene.server.env().slice(1) }));
   expect(canaries.filesWithToken()).toEqual([]);
   expect(scene.counting.reached).toEqual(unreached);
-  expect(scene.server.seen.length).toBeGreaterThan(5);
+  expect(scene.server.seen.length).toBeGreaterThan(2);
   for (const { path, credentials, headers } of scene.server.seen) {
     expect(path).toMatch(new RegExp(`^/${project.replace('__', '/')}\\.git/`));
     expect(credentials, path).not.toBe('wrong');
@@ -80,13 +84,13 @@ const through = async (scope: Scope, traps: readonly Trap[]): Promise<void> => {
   expect(fetched, 'no more was fetched than the branch').toBe('');
 };
 
-test('programs in the user’s own configuration', () => through('home', programTraps));
-test('programs in the clone’s configuration', () => through('clone', programTraps));
-test('programs in the worktree’s configuration', () => through('worktree', programTraps));
-test('programs that only the home can name, and passwords of the user’s', () => through('home', homeTraps));
-test('hooks, attributes, and another repository that the clone borrows from', () => through('clone', repositoryTraps));
-test('detours in the user’s own configuration', () => through('home', detourTraps));
-test('detours in the clone’s configuration', () => through('clone', detourTraps));
-test('detours in the worktree’s configuration', () => through('worktree', detourTraps));
-test('more refs and options in the user’s own configuration', () => through('home', moreRefsTraps));
-test('more refs and options in the clone’s configuration', () => through('clone', moreRefsTraps));
+traps('programs in the user’s own configuration', () => through('home', programTraps));
+traps('programs in the clone’s configuration', () => through('clone', programTraps));
+traps('programs in the worktree’s configuration', () => through('worktree', programTraps));
+traps('programs that only the home can name, and passwords of the user’s', () => through('home', homeTraps));
+traps('hooks, attributes, and another repository that the clone borrows from', () => through('clone', repositoryTraps));
+traps('detours in the user’s own configuration', () => through('home', detourTraps));
+traps('detours in the clone’s configuration', () => through('clone', detourTraps));
+traps('detours in the worktree’s configuration', () => through('worktree', detourTraps));
+traps('more refs and options in the user’s own configuration', () => through('home', moreRefsTraps));
+traps('more refs and options in the clone’s configuration', () => through('clone', moreRefsTraps));
