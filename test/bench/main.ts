@@ -16,6 +16,7 @@ import { type Effort, execOf, gitStatus, oneCaller, repositoryScript, sixteenCal
 import { outputRate, terminalEcho } from './processes.ts';
 import { processorProfile } from './processor-profile.ts';
 import { Product } from './product.ts';
+import { repositories } from './repositories.ts';
 import { slowReaders } from './slow-readers.ts';
 import { type Row, tableOf } from './table.ts';
 import { costOfQuota, usageOfMany } from './usage.ts';
@@ -52,6 +53,7 @@ const measureAll = async (): Promise<Row[]> => {
     const made = spawnSync('sh', ['-c', repositoryScript], { cwd: product.folder, encoding: 'utf8' });
     if (made.status !== 0) throw new Error(`no repository to compare with: ${made.stderr}`);
     await add('git status', gitStatus(product, http, effort, join(product.folder, 'project')));
+    await add('repositories', repositories(effort));
     await add('ledger', ledgerCosts(product.folder, effort.many));
     await add('files', fileOperations(product, http, effort));
     await add('usage', usageOfMany(http, effort.turns));

@@ -55,8 +55,13 @@ const strikeWhile = async (
     case 'strace': {
       const traced = await Traced.at(service.now.part('spawner').pid, point);
       try {
+        // One blow: what is started afterwards is left alone.
+        const blow = traced.killed(answerMaxMs).then(async (pid) => {
+          await traced.end();
+          return pid;
+        });
         const heard = await send();
-        const pid = await traced.killed(blowMaxMs);
+        const pid = await Promise.race([blow, delay(blowMaxMs, undefined)]);
         return { heard, struck: pid === undefined ? undefined : { ...struck, pid } };
       } finally {
         await traced.end();

@@ -66,9 +66,9 @@ const repoint = ({ space, home, descriptor, project }: Tree, names: readonly str
   withRegistration(home, path, descriptor, (registration) => {
     const line = (text: string) => Buffer.from(`${text}\n`, 'latin1');
     const target = `${pathOf(home)}/${names.join('/')}/.git`;
+    replaceFile(space, registration.descriptor, 'gitdir', newMode, line(target));
     // A relative path, as a newer git may write it, would lead elsewhere from there.
     replaceFile(space, descriptor, '.git', newMode, line(`gitdir: ${registration.path}`));
-    replaceFile(space, registration.descriptor, 'gitdir', newMode, line(target));
   });
 };
 

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fsFrameBytesMax, fsVerbs } from '../../../helper/contract/fs.ts';
@@ -12,7 +13,27 @@ const calls = {
   write: { ...call, verb: 'write', path: 'a', content: 'ü\0' },
   delete: { ...call, verb: 'delete', path: 'a' },
   reset: { ...call, verb: 'reset' },
+  repository: { ...call, verb: 'repository', project: 'a__b', worktree: 'work/agent-1/a__b' },
+  scratch: { ...call, verb: 'scratch', clean: { format: 'sha256', borrows: 'a__b' } },
+  unregister: {
+    ...call,
+    verb: 'unregister',
+    project: 'p',
+    worktree: 'work/1/p',
+    refs: ['refs/heads/chat/1', 'refs/ü'],
+  },
+  place: { ...call, verb: 'place', path: 'work/1/p', project: 'p' },
+  clear: { ...call, verb: 'clear' },
 } as const;
+/** What a field takes beside: null where the contract has it, and an empty list. */
+const without: readonly Readonly<Record<string, unknown>>[] = [
+  { ...calls.repository, worktree: null },
+  { ...calls.scratch, clean: null },
+  { ...calls.scratch, clean: { format: 'sha1', borrows: null } },
+  { ...calls.unregister, refs: [] },
+  { ...calls.place, path: 'repos/p' },
+  { ...calls.place, project: null },
+];
 const good: readonly object[] = [become, ...Object.values(calls)];
 
 /** Values that no field takes, beside those that some do. */
@@ -34,7 +55,7 @@ const odd: readonly unknown[] = [
 describe('the messages of the worker', () => {
   it('are all taken, as they are', () => {
     expect(Object.keys(calls)).toStrictEqual([...fsVerbs]);
-    for (const message of good) expect(parseRequest(message)).toBe(message);
+    for (const message of [...good, ...without]) expect(parseRequest(message)).toBe(message);
   });
 
   it('are taken with exactly their fields', () => {
@@ -42,7 +63,11 @@ describe('the messages of the worker', () => {
       for (const field of Object.keys(message)) {
         const { [field]: _, ...rest } = message as Record<string, unknown>;
         expect(() => parseRequest(rest), field).toThrow(TypeError);
-        for (const value of odd) expect(() => parseRequest({ ...message, [field]: value }), field).toThrow(TypeError);
+        for (const value of odd) {
+          const changed = { ...message, [field]: value };
+          if (without.some((taken) => isDeepStrictEqual(taken, changed))) continue;
+          expect(() => parseRequest(changed), field).toThrow(TypeError);
+        }
       }
       expect(() => parseRequest({ ...message, more: 1 })).toThrow(TypeError);
       expect(() => parseRequest(JSON.parse(`{"__proto__":1,${JSON.stringify(message).slice(1)}`))).toThrow(TypeError);
@@ -61,11 +86,48 @@ describe('the messages of the worker', () => {
     ['more entries than a frame holds', { ...calls.list, entriesMax: 2_001 }],
     ['more content than a frame holds', { ...calls.read, bytesMax: 512 * 1024 + 1 }],
     ['call 0', { ...calls.reset, id: 0 }],
+    ['a project with ".."', { ...calls.repository, project: 'a..b' }],
+    ['a project that is a path', { ...calls.repository, project: 'a/b' }],
+    ['a project that starts with a dot', { ...calls.scratch, clean: { format: 'sha1', borrows: '.git' } }],
+    ['a project that looks like an option', { ...calls.place, project: '-p' }],
+    ['a project of 256 characters', { ...calls.unregister, project: 'p'.repeat(256) }],
+    ['a worktree of no conversation', { ...calls.repository, worktree: 'work/p' }],
+    ['a worktree deeper than that', { ...calls.unregister, worktree: 'work/1/p/x' }],
+    ['a worktree elsewhere', { ...calls.unregister, worktree: 'repos/1/p' }],
+    ['an absolute worktree', { ...calls.unregister, worktree: '/work/1/p' }],
+    ['a worktree with ".."', { ...calls.repository, worktree: 'work/../p' }],
+    ['a place inside a clone', { ...calls.place, path: 'repos/p/.git' }],
+    ['a place elsewhere', { ...calls.place, path: 'x/p' }],
+    ['the place of all', { ...calls.place, path: 'repos' }],
+    ['another format', { ...calls.scratch, clean: { format: 'md5', borrows: null } }],
+    ['a clean repository with more', { ...calls.scratch, clean: { format: 'sha1', borrows: null, more: 1 } }],
+    ['a clean repository with less', { ...calls.scratch, clean: { format: 'sha1' } }],
+    ['nine refs', { ...calls.unregister, refs: new Array(9).fill('refs/heads/a') }],
     ['a list', [become]],
     ['null', null],
     ['text', 'become'],
   ])('%s is none', (_name, message) => {
     expect(() => parseRequest(message)).toThrow(TypeError);
+  });
+
+  it.each([
+    'heads/a',
+    'refs',
+    'refs/',
+    '/refs/a',
+    '../refs/a',
+    'refs//a',
+    'refs/heads/..',
+    'refs/a/../b',
+    'refs/a..b',
+    'refs/.a',
+    'refs/a b',
+    'refs/a\0',
+    'refs/a\n',
+    'refs/\ud800',
+    `refs/${'a'.repeat(5_000)}`,
+  ])('name no ref such as %j', (ref) => {
+    expect(() => parseRequest({ ...calls.unregister, refs: ['refs/heads/a', ref] })).toThrow(TypeError);
   });
 
   it('are nothing else, whatever JSON holds', () => {
