@@ -74,15 +74,7 @@ export class GitScene {
   async cloned(user: number): Promise<Work> {
     const { repository, path, project } = this.repository();
     done(await this.ask('clone', { user, url: this.server.url(`${path}.git`) }));
-    const conversation = randomUUID();
-    return {
-      user,
-      repository,
-      project,
-      conversation,
-      folder: `work/${conversation}/${project}`,
-      branch: `chat/${conversation}`,
-    };
+    return beside({ user, repository, project });
   }
 
   /** Has a user clone a repository and make a worktree of it. */
@@ -90,6 +82,13 @@ export class GitScene {
     const work = await this.cloned(user);
     done(await this.worktree(work));
     return work;
+  }
+
+  /** Has the user of a clone make another worktree of it. */
+  async workedBeside(work: Work): Promise<Work> {
+    const other = beside(work);
+    done(await this.worktree(other));
+    return other;
   }
 
   worktree({ user, project, conversation }: Work, more: Fields = {}, key?: string): Promise<Answer> {
@@ -138,6 +137,13 @@ export class GitScene {
 
 /** What `leftIn` says of a space with these clones, in which nothing is left over. */
 export const clean = (...repos: readonly string[]) => ({ space: ['home', 'tmp'], tmp: [], repos });
+
+/** The same clone's, for another conversation. */
+export const beside = ({ user, repository, project }: Pick<Work, 'user' | 'repository' | 'project'>): Work => {
+  const conversation = randomUUID();
+  const [folder, branch] = [`work/${conversation}/${project}`, `chat/${conversation}`];
+  return { user, repository, project, conversation, folder, branch };
+};
 
 /** Expects a success, and returns the body. */
 export const done = ({ status, body, text }: Answer): Answer['body'] => {

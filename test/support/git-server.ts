@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -14,6 +14,7 @@ export interface SeenRequest {
   /** With the query. */
   readonly path: string;
   readonly credentials: 'none' | 'wrong' | 'right';
+  readonly headers: IncomingHttpHeaders;
 }
 
 /** A request that is not answered until it is released, or its client is gone. */
@@ -197,7 +198,12 @@ export class GitServer {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     for (const [prefix, target] of this.#aliases) request.url = request.url?.replace(prefix, target);
     const path = request.url ?? '';
-    const seen = { method: request.method ?? '', path, credentials: this.#credentials(request) };
+    const seen = {
+      method: request.method ?? '',
+      path,
+      credentials: this.#credentials(request),
+      headers: request.headers,
+    };
     this.seen.push(seen);
     for (const [prefix, handler] of this.#routes) {
       if (path.startsWith(prefix)) return handler(request, response);

@@ -88,7 +88,7 @@ test('a server without a git of its own that names alternates elsewhere: they ar
     else if (name === 'info/refs' || name === 'HEAD') response.end(readFileSync(join(repository.folder, name)));
     else response.writeHead(404).end();
   });
-  await reachedByPlainGit('clone', scene.server.url(`${path}.git`), 'dumb');
+  await reachedByPlainGit('-c', 'http.followRedirects=true', 'clone', scene.server.url(`${path}.git`), 'dumb');
   const asked = scene.server.seen.length;
   failed(await clone(user, `${path}.git`));
   expect(scene.server.seen.length).toBeGreaterThan(asked);

@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { clean, GitScene, refusal } from '../../support/git-scene.ts';
+import { clean, GitScene, refusal, type Work } from '../../support/git-scene.ts';
 import { systemTools } from '../../support/user.ts';
 
+const user = 616_000;
 let scene: GitScene;
-let next = 616_000;
+/** One clone, of which each test has a worktree of its own. */
+let base: Work;
 
 beforeAll(async () => {
   scene = await GitScene.start(systemTools('sh'));
+  base = await scene.cloned(user);
 });
 afterAll(() => scene.stop());
 
@@ -70,7 +73,7 @@ const heads: readonly (readonly [string, string, string, RegExp])[] = [
 ];
 
 test.each(heads)('HEAD on %s: refused, and nothing is pushed', async (_what, script, code, isSo) => {
-  const work = await scene.worked(next++);
+  const work = await scene.workedBeside(base);
   await scene.commit(work);
   const refs = work.repository.refs();
   await scene.sh(work.user, work.folder, `B=${work.branch}; ${script}`);
@@ -87,7 +90,7 @@ test.each(heads)('HEAD on %s: refused, and nothing is pushed', async (_what, scr
 });
 
 test('a branch that is a name for another one is not what it seems: refused, or its own commit is pushed to its own ref', async () => {
-  const work = await scene.worked(next++);
+  const work = await scene.workedBeside(base);
   const topic = await scene.commit(work, 'topic');
   const refs = work.repository.refs();
   await scene.sh(
@@ -111,7 +114,7 @@ test.each([
   ['a link to the worktree', 'mv "$W.away" "$W.real"; ln -s "$W.real" "$W"'],
   ['the clone, linked', 'ln -s "$HOME/repos/$P" "$W"'],
 ])('in the place of the worktree is %s: refused, and nothing is pushed', async (_what, script) => {
-  const work = await scene.worked(next++);
+  const work = await scene.workedBeside(base);
   await scene.commit(work);
   const refs = work.repository.refs();
   const names = `B=${work.branch}; P=${work.project}; W=$HOME/${work.folder}`;

@@ -108,7 +108,7 @@ describe('a push', () => {
     await scene.commit(work);
     work.repository.git('config', 'transfer.hideRefs', 'refs/heads/chat');
     const refs = work.repository.refs();
-    expect(failed(await scene.push(work)).stderr).toMatch(/deny|hidden|rejected/);
+    expect(failed(await scene.push(work)).stdout).toMatch(/remote rejected.*hidden/);
     expect(work.repository.refs()).toEqual(refs);
   });
 

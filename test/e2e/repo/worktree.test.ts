@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ask } from '../../support/files.ts';
-import { clean, done, failed, GitScene, identity, refusal, type Work } from '../../support/git-scene.ts';
+import { beside, clean, done, failed, GitScene, identity, refusal, type Work } from '../../support/git-scene.ts';
 import { systemTools } from '../../support/user.ts';
 
 let scene: GitScene;
@@ -13,16 +13,6 @@ beforeAll(async () => {
 });
 afterAll(() => scene.stop());
 
-/** The same clone's, for another conversation. */
-const another = (work: Work): Work => {
-  const conversation = randomUUID();
-  return {
-    ...work,
-    conversation,
-    folder: `work/${conversation}/${work.project}`,
-    branch: `chat/${conversation}`,
-  };
-};
 const refsOf = async ({ user, project }: Work, pattern = 'refs'): Promise<string[]> =>
   (await scene.git(user, `repos/${project}`, 'for-each-ref', '--format=%(refname) %(objectname)', pattern))
     .split('\n')
@@ -79,7 +69,7 @@ test('two conversations are apart, each from the newest commit; the same again i
   const first = await scene.worked(next++);
   await scene.sh(first.user, first.folder, 'echo mine >mine.txt; echo changed >README.md');
   await scene.commit(first, 'mine');
-  const second = another(first);
+  const second = beside(first);
   const tip = first.repository.commit('main', { 'later.txt': 'l\n' });
   expect(done(await scene.worktree(second)).commit).toBe(tip);
   expect(await scene.sh(first.user, second.folder, 'ls; cat README.md')).toBe('README.md\nlater.txt\nfirst');
@@ -96,7 +86,7 @@ test('a base other than the clone’s branch; a branch that only looks like one 
   const tip = work.repository.commit('release/1.0', { 'r.txt': 'r\n' });
   expect(done(await scene.worktree(work, { baseBranch: 'release/1.0' })).commit).toBe(tip);
   for (const baseBranch of ['+main', 'refs/heads/main', 'v1', 'mai', 'origin/main'])
-    expect(failed(await scene.worktree(another(work), { baseBranch })).commit, baseBranch).toBeNull();
+    expect(failed(await scene.worktree(beside(work), { baseBranch })).commit, baseBranch).toBeNull();
   expect(await registered(work)).toEqual([work.folder]);
 });
 
@@ -127,7 +117,7 @@ test('removed by hand with nothing of its own: no need to keep anything twice', 
 
 test('A’s clean-up leaves B’s folder alone that was moved away for a while', async () => {
   const b = await scene.worked(next++);
-  const a = another(b);
+  const a = beside(b);
   await scene.sh(b.user, b.folder, 'echo mine >mine.txt');
   const [place, away] = [scene.at(b.user, `work/${b.conversation}`), scene.at(b.user, 'away')];
   renameSync(place, away);
@@ -159,7 +149,7 @@ test('a branch that another worktree holds is not taken from it', async () => {
 test('something else in its place stays: a file, an empty folder, a link', async () => {
   const work = await scene.cloned(next++);
   for (const make of ['echo f >"$P"', 'mkdir "$P"', 'ln -s ../../repos "$P"', 'ln -s nowhere "$P"']) {
-    const it = another(work);
+    const it = beside(work);
     await scene.sh(it.user, '', `mkdir -p work/${it.conversation}; P=${it.folder}; ${make}`);
     expect(refusal(await scene.worktree(it)), make).toEqual([409, 'exists']);
   }
