@@ -28,15 +28,13 @@ const part = /^[a-zA-Z0-9._][a-zA-Z0-9._-]*$/;
  */
 export const parseRepositoryUrl = (text: string): RepositoryUrl | undefined => {
   const [, scheme = '', authority = '', path = ''] = (text.length <= urlLengthMax && pattern.exec(text)) || [];
-  if (path === '' || path.includes('..')) return undefined;
+  if (path === '') return undefined;
   const parts = path.replace(/\.git$/, '').split('/');
   const folder = parts.join('__');
   const named = parts.every((name) => part.test(name) && name !== '.' && name !== '.git') && !folder.startsWith('.');
   if (!named || parts.length < 2 || folder.length > folderLengthMax) return undefined;
-  return {
-    scheme,
-    host: authority.replace(/:443$/, ''),
-    folder,
-    href: `${scheme}://${authority}/${parts.join('/')}.git`,
-  };
+  const href = `${scheme}://${authority}/${parts.join('/')}.git`;
+  // Also where a name that ends with a dot meets ".git": what git is given is checked again later.
+  if (href.includes('..')) return undefined;
+  return { scheme, host: authority.replace(/:443$/, ''), folder, href };
 };

@@ -17,8 +17,8 @@ export const project = text.refine(
 );
 
 /** A conversation's or an agent's id: part of a folder's and of a branch's name. */
-export const lowerCaseUuid = text.regex(
-  /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/,
+export const lowerCaseUuid = text.refine(
+  (value) => /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(value),
   answeredWith('bad_name', 'must be a UUID in lower case'),
 );
 
@@ -44,15 +44,28 @@ const allowedGitVariables =
 
 /**
  * What could change what git does, whom it asks, or which programs run where the token is: git's own variables, the
- * dynamic linker's, curl's and OpenSSL's, other askpass programs, and what a shell reads at its start.
+ * dynamic linker's and the C library's, curl's and the TLS libraries', other askpass programs, and what a shell or an
+ * interpreter that is the askpass program reads at its start.
  */
-const dangerousVariables =
-  /^(GIT_.*|LD_.*|PATH|HOME|XDG_.*|SSL_.*|OPENSSL_.*|CURL_.*|NODE_.*|SSH_.*|ENV|BASH_.*|SHELLOPTS|.*_proxy)$/i;
+const dangerousVariables = new RegExp(
+  `^(${[
+    ['GIT_.*', 'PATH', 'HOME', 'XDG_.*', '.*_proxy', 'SSH_.*'],
+    ['LD_.*', 'GCONV_PATH', 'LOCPATH', 'HOSTALIASES', 'LOCALDOMAIN', 'RES_OPTIONS'],
+    ['CURL_.*', 'SSL.*', 'OPENSSL_.*', 'GNUTLS_.*'],
+    ['ENV', 'BASH_.*', 'SHELLOPTS', 'NODE_.*', 'PYTHON.*', 'PERL.*', 'RUBY.*'],
+  ]
+    .flat()
+    .join('|')})$`,
+  'i',
+);
+
+/** Paths outside the work dir: their programs run where the token is, or are trusted. */
+const pathVariables = ['GIT_ASKPASS', 'GIT_SSL_CAINFO'];
 
 const isHarmless = (entry: string): boolean => {
   const equals = entry.indexOf('=');
   const [key, value] = [entry.slice(0, equals), entry.slice(equals + 1)];
-  if (key === 'GIT_ASKPASS') return /^\/(?!.*(^|\/)\.\.(\/|$))/.test(value);
+  if (pathVariables.includes(key)) return value.startsWith('/') && !value.split('/').includes('..');
   return allowedGitVariables.test(key) || !dangerousVariables.test(key);
 };
 

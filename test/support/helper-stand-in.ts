@@ -46,9 +46,9 @@ process.setgid?.(uid);
 process.setuid?.(uid);
 say({ kind: 'dropped' });
 
-/** True for the first call with this path. */
-const isFirst = (path: string): boolean => {
-  const mark = `${space}/first-${path}`;
+/** True for the first call of this kind with this path. */
+const isFirst = (verb: string, path: string): boolean => {
+  const mark = `${space}/first-${verb}-${path}`;
   if (existsSync(mark)) return false;
   writeFileSync(mark, '');
   return true;
@@ -77,10 +77,10 @@ const ways: Readonly<Record<string, (id: number) => unknown>> = {
 };
 
 for (;;) {
-  const { id = 0, verb = '', path = '', content } = hear();
+  const { id = 0, verb = '', project = '', path = project, content } = hear();
   appendFileSync(`${space}/calls`, `${verb} ${path}\n`);
   const once = path.startsWith('once-');
   const way = ways[once ? path.slice('once-'.length) : path];
-  if (way && (!once || isFirst(path))) await way(id);
+  if (way && (!once || isFirst(verb, path))) await way(id);
   else say({ kind: 'result', id, result: { pid: process.pid, ids: process.getuid?.(), content: content ?? null } });
 }

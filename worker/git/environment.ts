@@ -8,6 +8,7 @@
 import { join } from 'node:path';
 import { scratchFolder, scratchNames } from '../../helper/contract/fs.ts';
 import { toolPath } from '../config.ts';
+import { effectiveEntries } from '../operations/launching.ts';
 
 /**
  * Over every file of configuration (git-config(1), GIT_CONFIG_COUNT). In a clean repository there is none; in the user's
@@ -73,6 +74,8 @@ export const gitEnvironment = (space: string, transport: Transport, entries: rea
     'GIT_HTTP_LOW_SPEED_LIMIT=1',
     'GIT_HTTP_LOW_SPEED_TIME=60',
   ];
-  const keyed = [...entries, ...own].map((entry) => [entry.slice(0, entry.indexOf('=')), entry] as const);
+  const keyed = [...effectiveEntries(entries), ...own].map(
+    (entry) => [entry.slice(0, entry.indexOf('=')), entry] as const,
+  );
   return [...new Map(keyed).values()];
 };

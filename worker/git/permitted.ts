@@ -42,6 +42,9 @@ const resolved = (path: string): string | undefined => {
   }
 };
 
+/** Variables that git takes as a path: of a program that it runs, and of a file that it trusts. */
+const followed = ['GIT_ASKPASS', 'GIT_SSL_CAINFO'];
+
 /**
  * That no variable leads to something of a user's: a program there would run with the token, or be trusted.
  * @throws Refusal `bad_env`
@@ -52,9 +55,10 @@ export const checkEnvironment = (entries: readonly string[], { workDir }: Worker
   for (const entry of entries) {
     const equals = entry.indexOf('=');
     const [key, value] = [entry.slice(0, equals), entry.slice(equals + 1)];
-    // More than one way to write a path: "//work/./u1".
-    const path = value.startsWith('/') ? resolve(value) : '';
-    const program = key === 'GIT_ASKPASS' ? resolved(value) : undefined;
-    if (isWithin(path) || (program !== undefined && isWithin(program))) throw new Refusal('bad_env');
+    // More than one way to write a path: "//work/./u1"; and some variables hold several.
+    const paths = value.split(':').filter((path) => path.startsWith('/'));
+    const target = followed.includes(key) ? resolved(value) : undefined;
+    if (paths.some((path) => isWithin(resolve(path))) || (target !== undefined && isWithin(target)))
+      throw new Refusal('bad_env');
   }
 };

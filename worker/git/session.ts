@@ -9,16 +9,14 @@
 import type { FsCall } from '../../helper/contract/fs.ts';
 import type { AuditAction } from '../../protocol/audit.ts';
 import { Refusal } from '../../protocol/errors.ts';
-import { termGraceMs } from '../../protocol/limits.ts';
 import type { HandlerContext } from '../handlers.ts';
 import type { FileHelpers } from '../operations/file-helpers.ts';
-import { type LaunchDependencies, limitsOf, lostRun, refusalOf } from '../operations/launching.ts';
+import { type LaunchDependencies, lostRun, refusalOf } from '../operations/launching.ts';
 import type { RunExit } from '../runs/messages.ts';
-import type { LaunchPlan } from '../runs/plan.ts';
 import type { RunPlace } from '../runs/runs.ts';
-import { uidOf } from '../spaces.ts';
 import type { GitCommand } from './commands.ts';
 import { gitEnvironment, type Transport } from './environment.ts';
+import { gitPlan } from './plan.ts';
 import { type OutputUse, Words } from './words.ts';
 
 /** What a workflow is made of. */
@@ -169,10 +167,14 @@ export class GitSession {
 
   /** @throws CommandFailed when its time was over or a signal ended it; Refusal */
   async #run(command: GitCommand, options: Options, entries: readonly string[] = []): Promise<RunExit> {
-    const { runs } = this.#dependencies;
+    const { runs, config } = this.#dependencies;
     const timeLimitMs = this.#remainingMs();
     if (timeLimitMs <= 0) this.#outOfTime();
-    const plan = this.#planOf(command, options, timeLimitMs, entries);
+    const plan = gitPlan(config, this.#of, command, {
+      environment: gitEnvironment(this.#of.space, options.transport, entries),
+      timeLimitMs,
+      outputBytesMax: this.#words.limit(options.output),
+    });
     const handle = await runs.start(plan, this.#words.begin(options.output), this.#context.signal, this.#place);
     if (command.runsPrograms) this.#trusted = false;
     this.#resisting = true;
@@ -195,31 +197,6 @@ export class GitSession {
         this.#resisting = false;
         return this.#seen(end.exit, options.output);
     }
-  }
-
-  #planOf(
-    { directory, args }: GitCommand,
-    { transport, output }: Options,
-    timeLimitMs: number,
-    entries: readonly string[],
-  ): LaunchPlan {
-    const { config } = this.#dependencies;
-    const { user, space } = this.#of;
-    const program = config.tools.get('git');
-    if (program === undefined) throw new Error('git is one of the tools');
-    return {
-      uid: uidOf(user),
-      program,
-      space,
-      directory,
-      args: [program, ...args],
-      environment: gitEnvironment(space, transport, entries),
-      timeLimitMs,
-      outputBytesMax: this.#words.limit(output),
-      ...limitsOf(config),
-      termGraceMs,
-      streams: 'empty',
-    };
   }
 
   #seen(exit: RunExit, output: OutputUse): RunExit {

@@ -33,6 +33,10 @@ export interface LaunchDependencies {
 /** The set-up variables of the seed's helper; never a request's to set. */
 const reservedPrefix = 'EXECX_';
 
+/** The entries of a request that have an effect at all. */
+export const effectiveEntries = (entries: readonly string[]): string[] =>
+  entries.filter((entry) => !entry.startsWith(reservedPrefix));
+
 /** Defaults first, then the request's; of several entries with one key the last one wins. */
 export const environmentOf = (home: string, entries: readonly string[]): string[] => {
   const variables = new Map([
@@ -40,10 +44,9 @@ export const environmentOf = (home: string, entries: readonly string[]): string[
     ['LANG', 'C.UTF-8'],
     ['HOME', home],
   ]);
-  for (const entry of entries) {
+  for (const entry of effectiveEntries(entries)) {
     const equals = entry.indexOf('=');
-    const key = entry.slice(0, equals);
-    if (!key.startsWith(reservedPrefix)) variables.set(key, entry.slice(equals + 1));
+    variables.set(entry.slice(0, equals), entry.slice(equals + 1));
   }
   return Array.from(variables, ([key, value]) => `${key}=${value}`);
 };

@@ -4,7 +4,7 @@
  * Rights: the user's.
  * Called by: main.ts, with everything of the user's but this helper gone.
  * Fails: `exists` when something is there; `bad_target` when the tree is no folder, or no worktree of that project, or
- * the way is none of real folders; `not_found` without a tree; what the walk refuses; `file_failed`. The place is then as it was.
+ * the way is none of real folders; `not_found` without a tree; what the walk refuses; `file_failed`. Nothing is moved then.
  *
  * The registration gets the new path first: a crash before the move leaves one whose folder is missing, which the next
  * try takes away; the move alone makes the worktree be there.

@@ -55,6 +55,7 @@ describe('the pool of fs helpers', () => {
       always: { code: 'file_failed', asked: 2 },
       hangs: ['number', true],
       stuck: ['file_failed', true, 2],
+      look: ['number', 4],
       refused: 'not_found',
       kept: 'number',
       twice: 'number',

@@ -110,6 +110,8 @@ describe('the environment of the service', () => {
     RUNNER_EXEC_TIMEOUT_SEC: '10',
     RUNNER_MAX_OUTPUT_BYTES: '10',
     RUNNER_MAX_BODY_BYTES: '10',
+    RUNNER_ALLOWED_GIT_HOSTS: 'git.example',
+    RUNNER_PROTECTED_BRANCHES: 'main',
     RUNNER_GIT: '/g',
     RUNNER_GLAB: '/g',
     RUNNER_EVO_WORKFLOW: '/g',

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { errors } from '../../../protocol/errors.ts';
 import { commonErrors, commonMutationErrors, errorsOf, type Operation } from '../../../protocol/operation.ts';
 import { operationNames, operations } from '../../../protocol/operations/index.ts';
+import { restatedRepositories } from './support/restated-repositories.ts';
 
 /** The whole table by hand. A row that is new, gone, moved or no longer a mutation has to be changed here too. */
 const restated = {
@@ -29,6 +30,7 @@ const restated = {
       'workspace_broken',
     ],
   },
+  ...restatedRepositories,
   'process.start': {
     route: '/v1/process/start',
     effect: 'mutate',

@@ -28,6 +28,8 @@ const defaults: Record<SettingName, unknown> = {
   RUNNER_MAX_WRITE_BYTES: 262_144,
   RUNNER_FILE_TIMEOUT_SEC: 30,
   RUNNER_RESET_TIMEOUT_SEC: 300,
+  RUNNER_ALLOWED_GIT_HOSTS: [],
+  RUNNER_PROTECTED_BRANCHES: ['main', 'master', 'develop', 'release/*'],
   RUNNER_GIT: undefined,
   RUNNER_GLAB: undefined,
   RUNNER_EVO_WORKFLOW: undefined,
@@ -96,6 +98,27 @@ const bad: Record<SettingName, readonly string[]> = {
   RUNNER_MAX_WRITE_BYTES: [...numbers, '4194304', '688129'],
   RUNNER_FILE_TIMEOUT_SEC: [...numbers, '0', '86401'],
   RUNNER_RESET_TIMEOUT_SEC: [...numbers, '0', '86401'],
+  RUNNER_ALLOWED_GIT_HOSTS: [
+    'https://host',
+    'host/group',
+    'user@host',
+    'host:',
+    'host:x',
+    'host:123456',
+    ' host',
+    'host ',
+    'a b',
+    'a;b',
+    'a,,b',
+    ',a',
+    '*.host',
+    '::1',
+    '[::1',
+    '[x]',
+    'h\u00f6st',
+    'host\n',
+  ],
+  RUNNER_PROTECTED_BRANCHES: ['*', '/*', 'a*', 'release/**', 'a/*/b', 'a b', ' a', 'a\n', 'a,,b', ',a', 'main, master'],
   RUNNER_GIT: paths,
   RUNNER_GLAB: paths,
   RUNNER_EVO_WORKFLOW: paths,
@@ -169,7 +192,10 @@ describe('every setting', () => {
 
   it.each(names)('%s tells no value', (name) => {
     const secret = 'pl4nted-s3cret';
-    for (const value of [secret, `${secret}/..`, `git=/${secret}`, `0-${secret}`, `${secret}\0:80`, `${secret}:99999`])
+    const values = [secret, `${secret}/..`, `git=/${secret}`, `0-${secret}`, `${secret}\0:80`, `${secret}:99999`];
+    // A host and a branch may be called so.
+    const isName = name === 'RUNNER_ALLOWED_GIT_HOSTS' || name === 'RUNNER_PROTECTED_BRANCHES';
+    for (const value of isName ? [`${secret} `, `*${secret}`, `main,,${secret}`] : values)
       expect(problem(name, value)).not.toContain(secret);
   });
 
@@ -213,6 +239,12 @@ describe('good values', () => {
     ['RUNNER_EXEC_TIMEOUT_SEC', '86400', 86_400],
     ['RUNNER_MAX_OUTPUT_BYTES', '0', 0],
     ['RUNNER_MAX_BODY_BYTES', '1', 1],
+    ['RUNNER_ALLOWED_GIT_HOSTS', 'gitlab.example.org', ['gitlab.example.org']],
+    ['RUNNER_ALLOWED_GIT_HOSTS', 'GitLab.Example.ORG', ['gitlab.example.org']],
+    ['RUNNER_ALLOWED_GIT_HOSTS', 'a:443,b:8443,', ['a', 'b:8443']],
+    ['RUNNER_ALLOWED_GIT_HOSTS', '[::1]:8443,[FE80::1]', ['[::1]:8443', '[fe80::1]']],
+    ['RUNNER_PROTECTED_BRANCHES', 'main', ['main']],
+    ['RUNNER_PROTECTED_BRANCHES', 'main,hotfix/*,a/b/*,', ['main', 'hotfix/*', 'a/b/*']],
     ['RUNNER_GIT', '/usr/bin/git', '/usr/bin/git'],
     ['RUNNER_TOOLS', 'rg=/usr/bin/rg', new Map([['rg', '/usr/bin/rg']])],
     [

@@ -183,6 +183,7 @@ const scenarios: Readonly<Record<string, () => Promise<unknown>>> = {
     const always = { code: (await told(pool, user, list('die'))).code, asked: await asked('die') };
     const hangs = await told(pool, user, list('once-hang'), 8_000);
     const stuck = await told(pool, user, list('hang'), 4_000);
+    const look = await told(pool, user, { verb: 'repository', project: 'once-die', worktree: null });
     const refused = await told(pool, user, list('refuse'));
     const kept = await told(pool, user, list('a'));
     const twice = await told(pool, user, list('says-twice'));
@@ -192,6 +193,8 @@ const scenarios: Readonly<Record<string, () => Promise<unknown>>> = {
       always,
       hangs: [typeof hangs.pid, hangs.ms >= 3_900 && hangs.ms < 8_000],
       stuck: [stuck.code, stuck.ms >= 3_900 && stuck.ms < 8_000, await asked('hang')],
+      // Two for the list before, two for this.
+      look: [typeof look.pid, await asked('once-die')],
       refused: refused.code,
       kept: typeof kept.pid,
       twice: typeof twice.pid,
