@@ -143,7 +143,7 @@ const lieAbout = async ({ user, folder, project }: Work, commit: string, parent:
 test.each([
   ['an object that isn’t what its name says', ''],
   ['a pack whose object isn’t what its name says', 'git repack -adq && rm -f .git/objects/??/*'],
-  ['a commit graph that was written when an object lied', 'git commit-graph write --reachable'],
+  ['a commit graph that was written when an object lied', 'rm .git/shallow; git commit-graph write --reachable'],
 ])('%s doesn’t let a push overwrite a remote that has moved on', async (what, script) => {
   const work = await scene.worked(next++);
   const { user, repository, branch, folder, project } = work;
