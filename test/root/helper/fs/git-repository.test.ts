@@ -100,6 +100,13 @@ x" > ${worktree}/.git`,
       'other',
     ],
     ['the same by a relative path', `echo ../../../../q/.git > ${registration}/commondir`, 'other'],
+    [
+      'one whose registration lies in another repository, and takes git to the right one',
+      `echo "gitdir: $HOME/repos/q/.git/worktrees/q" > ${worktree}/.git
+       echo "$HOME/${worktree}/.git" > repos/q/.git/worktrees/q/gitdir
+       echo "$HOME/repos/p/.git" > repos/q/.git/worktrees/q/commondir`,
+      'other',
+    ],
     ['one without a commondir', `rm ${registration}/commondir`, 'other'],
   ])('%s', async (_name, script, seen) => {
     git(user, script);
