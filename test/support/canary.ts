@@ -26,10 +26,16 @@ export interface Trap {
   readonly control?: readonly [script: string, shown: Shown];
 }
 
-/** Says where it ran and with what; passes on what it is given where it stands for a filter. */
+/**
+ * Says where it ran and with what; passes on what it is given where it stands for a filter; and as a long-running one
+ * (gitattributes(5), "Long Running Filter Process") can do nothing, so that git goes on without it.
+ */
 const canary = (name: string, log: string): string => `#!/bin/sh
 { echo 'ran ${name}'; env; } >>${log}
-case $1 in cat) exec cat ;; esac
+case $1 in
+cat) exec cat ;;
+process) printf '0016git-filter-server\\n000eversion=2\\n00000000'; exec cat >/dev/null ;;
+esac
 exit 0
 `;
 

@@ -96,6 +96,8 @@ export class GitServer {
     writeFileSync(join(folder, 'askpass'), askpass);
     chmodSync(join(folder, 'askpass'), 0o755);
     const server = createServer(makeCertificate(folder));
+    // git thinks for a while between two questions when the machine is busy.
+    server.keepAliveTimeout = 120_000;
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
       server.listen(0, '127.0.0.1', resolve);

@@ -92,7 +92,7 @@ export const programTraps: readonly Trap[] = [
     set: [
       "printf '*.md filter=evil\\n*.txt filter=evilprocess\\n' >$HOME/attributes",
       'git config $F --add core.attributesFile "$HOME/attributes"',
-      'git config $F --add filter.evilprocess.process "$C"',
+      'git config $F --add filter.evilprocess.process "$C process"',
     ].join('; '),
     control: [checksOut, 'runs'],
   },

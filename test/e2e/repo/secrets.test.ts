@@ -111,20 +111,21 @@ test('and after successes and failures of every kind', async () => {
   failed(await told(scene.push(work)));
   await scene.git(user, work.folder, 'checkout', '--quiet', '-b', `topic-${names.base}`);
   const refused: Answer[] = [];
-  for (const asked of [
-    scene.push(work),
-    scene.ask('clone', { user, url: url() }),
-    scene.worktree(work),
-    scene.ask('clone', { user, url: `https://${server.token}@${server.host}/${names.group}/${names.project}.git` }),
-    scene.ask('clone', { user, url: `https://${names.group}.invalid/${names.group}/${names.project}.git` }),
-    scene.worktree(work, { baseBranch: `-${names.base}` }),
-    scene.worktree(work, { project: `-${project}` }),
-    scene.push(work, { project: `no-${project}` }),
-    scene.push(work, { env: [`GIT_DIR=${server.token}`] }),
-    scene.push(work, { env: [`${names.base.replace('-', '_')}`] }),
-    scene.push(work, { [names.base]: names.message }),
+  for (const ask of [
+    () => scene.push(work),
+    () => scene.ask('clone', { user, url: url() }),
+    () => scene.worktree(work),
+    () =>
+      scene.ask('clone', { user, url: `https://${server.token}@${server.host}/${names.group}/${names.project}.git` }),
+    () => scene.ask('clone', { user, url: `https://${names.group}.invalid/${names.group}/${names.project}.git` }),
+    () => scene.worktree(work, { baseBranch: `-${names.base}` }),
+    () => scene.worktree(work, { project: `-${project}` }),
+    () => scene.push(work, { project: `no-${project}` }),
+    () => scene.push(work, { env: [`GIT_DIR=${server.token}`] }),
+    () => scene.push(work, { env: [`${names.base.replace('-', '_')}`] }),
+    () => scene.push(work, { [names.base]: names.message }),
   ])
-    refused.push(await told(asked));
+    refused.push(await told(ask()));
   expect(new Set(refused.map((answer) => refusal(answer)[1]))).toEqual(
     new Set([
       'wrong_branch',
