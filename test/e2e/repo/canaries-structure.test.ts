@@ -149,7 +149,9 @@ test.each([
   const { user, repository, branch, folder, project } = work;
   const first = await scene.commit(work, 'first');
   done(await scene.push(work));
-  const theirs = repository.commit(branch, { 'theirs.txt': 't\n' }, 'theirs');
+  // Written anew from main, so that what the lie makes of history is no circle.
+  const theirs = repository.commit(`aside-${project}`, { 'theirs.txt': 't\n' }, 'theirs');
+  repository.git('update-ref', `refs/heads/${branch}`, theirs);
   const ours = await scene.commit(work, 'ours');
   failed(await scene.push(work));
   // Their commit comes into the clone as the base of another worktree.
