@@ -18,16 +18,24 @@ const linesOf = (text: string): RefLine[] =>
     return name !== undefined && tip !== undefined && worktree !== undefined ? [{ name, tip, worktree }] : [];
   });
 
-/** The tip of a branch that no worktree has checked out; undefined when there is none. */
-export const heldTip = (branches: string, branch: string): string | undefined =>
-  linesOf(branches).find(({ name, worktree }) => name === `refs/heads/${branch}` && worktree === '')?.tip;
-
-/** The name of the next lost tip: one more than the highest number. */
-export const freeLostRef = (branches: string, branch: string): string => {
+/**
+ * The tip that a branch loses when it is set to a commit, and the ref that is to keep it: one more than the highest number.
+ * @returns undefined when there is none, it is that commit, or it is kept already; a branch that is checked out in a
+ * worktree loses nothing, since git refuses to set it
+ */
+export const lostTip = (
+  branches: string,
+  branch: string,
+  commit: string,
+): { readonly ref: string; readonly tip: string } | undefined => {
+  const lines = linesOf(branches);
+  const held = lines.find(({ name, worktree }) => name === `refs/heads/${branch}` && worktree === '');
   const prefix = `refs/lost/${branch}/`;
-  const numbers = linesOf(branches).flatMap(({ name }) => {
-    const number = name.startsWith(prefix) ? name.slice(prefix.length) : '';
+  const lost = lines.filter(({ name }) => name.startsWith(prefix));
+  if (held === undefined || held.tip === commit || lost.some(({ tip }) => tip === held.tip)) return undefined;
+  const numbers = lost.flatMap(({ name }) => {
+    const number = name.slice(prefix.length);
     return /^[1-9]\d{0,8}$/.test(number) ? [Number(number)] : [];
   });
-  return `${prefix}${Math.max(0, ...numbers) + 1}`;
+  return { ref: `${prefix}${Math.max(0, ...numbers) + 1}`, tip: held.tip };
 };
