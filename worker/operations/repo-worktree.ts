@@ -10,7 +10,7 @@ import { repoAgentWorktree } from '../../protocol/operations/repo-agent-worktree
 import { commit as commitId } from '../../protocol/operations/repo-fields.ts';
 import { repoWorktree } from '../../protocol/operations/repo-worktree.ts';
 import { GitCommands, trackingRef } from '../git/commands.ts';
-import { lostTip } from '../git/lost-tips.ts';
+import { lostTip, nextLostRef } from '../git/lost-tips.ts';
 import { checkEnvironment } from '../git/permitted.ts';
 import { remoteOf } from '../git/remote.ts';
 import { type GitDependencies, GitSession } from '../git/session.ts';
@@ -42,11 +42,10 @@ const steps =
     await session.onNetwork(git.fetch(href, baseBranch));
     const commit = commitId.safeParse(await session.ask(git.fetchedCommit())).data;
     if (commit === undefined) return session.fail();
-    const branches = (await session.ask(git.branches(project, branch))) ?? '';
-    const lost = lostTip(branches, branch, commit);
+    const lostRef = nextLostRef((await session.ask(git.branches(project, branch))) ?? '', branch);
 
     session.changing();
-    const refs = [`refs/heads/${branch}`, trackingRef(baseBranch), ...(lost === undefined ? [] : [lost.ref])];
+    const refs = [`refs/heads/${branch}`, trackingRef(baseBranch), lostRef];
     resultOf('unregister', await session.help({ verb: 'unregister', project, worktree: folder, refs }), 'uncertain');
     await session.local(git.prune(project));
     if ((await session.ask(git.hasCommit(project, commit))) === undefined) {
@@ -56,7 +55,9 @@ const steps =
     }
     // The user may have a ref in the way of this one, which nothing here needs.
     await session.attempt(git.track(project, baseBranch, commit));
-    if (lost !== undefined) await session.local(git.keepTip(project, lost.ref, lost.tip));
+    // Only now: until then a worktree that is gone may still have had the branch.
+    const tip = lostTip((await session.ask(git.branches(project, branch))) ?? '', branch, commit);
+    if (tip !== undefined) await session.local(git.keepTip(project, lostRef, tip));
     await session.local(git.addWorktree(project, branch, commit));
     resultOf('place', await session.help({ verb: 'place', path: folder, project }), 'uncertain');
     return commit;
