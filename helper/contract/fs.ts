@@ -57,16 +57,16 @@ export interface FsCalls {
   readonly clear: Readonly<Record<never, never>>;
 }
 
-/** A bare repository without any configuration of the user's. */
+/** Bare repositories without any configuration of the user's. */
 export interface FsCleanRepository {
   readonly format: 'sha1' | 'sha256';
-  /** The project whose objects it borrows, with the ends of its shallow history; null for none. */
+  /** With a project also `borrowed`, which has that one's objects and the ends of its shallow history. */
   readonly borrows: string | null;
 }
 
 /** The scratch folder of git workflows within a space, and what can be in it. */
 export const scratchFolder = 'tmp/.git-workflow';
-export const scratchNames = { home: 'home', clean: 'clean.git', tree: 'tree' } as const;
+export const scratchNames = { home: 'home', clean: 'clean.git', borrowed: 'borrowed.git', tree: 'tree' } as const;
 
 /** One call, without its number. */
 export type FsCall = { readonly [Verb in FsVerb]: { readonly verb: Verb } & FsCalls[Verb] }[FsVerb];

@@ -1,6 +1,7 @@
 /**
- * Purpose: a bare repository made by hand (gitrepository-layout(5)), so that nothing of the user's is in its
- * configuration: no template, no hook, no remote.
+ * Purpose: bare repositories made by hand (gitrepository-layout(5)), so that nothing of the user's is in their
+ * configuration: no template, no hook, no remote. One may borrow the objects of a clone; what is to be pushed is taken
+ * from it into the other one by a fetch, which names every object anew by what is in it.
  * Rights: the user's.
  * Called by: the verb scratch.
  * Fails: `bad_target` or `not_found` when the clone isn't there or has nothing fit to be borrowed; else with the error
@@ -68,11 +69,10 @@ const loanOf = (home: number, project: string, format: FsCleanRepository['format
     ),
   );
 
-/** Makes the clean repository in the held scratch folder. */
-export const makeCleanRepository = (scratch: number, home: number, { format, borrows }: FsCleanRepository): void => {
-  const loan = borrows === null ? undefined : loanOf(home, borrows, format);
+/** One repository, in the held scratch folder. */
+const makeRepository = (scratch: number, own: string, format: FsCleanRepository['format'], loan?: Loan): void => {
   const make = (folder: number, name: string, content: Buffer): void => makeFile(at(folder, name), newMode, content);
-  inNewFolder(scratch, scratchNames.clean, (folder) => {
+  inNewFolder(scratch, own, (folder) => {
     inNewFolder(folder, 'refs', (refs) => {
       for (const name of ['heads', 'tags']) makeFolder(refs, name);
     });
@@ -86,4 +86,10 @@ export const makeCleanRepository = (scratch: number, home: number, { format, bor
     make(folder, 'config', Buffer.from(configurations[format]));
     make(folder, 'HEAD', Buffer.from('ref: refs/heads/none\n'));
   });
+};
+
+/** Makes the clean repository in the held scratch folder, and the one that borrows. */
+export const makeCleanRepository = (scratch: number, home: number, { format, borrows }: FsCleanRepository): void => {
+  makeRepository(scratch, scratchNames.clean, format);
+  if (borrows !== null) makeRepository(scratch, scratchNames.borrowed, format, loanOf(home, borrows, format));
 };

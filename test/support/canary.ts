@@ -64,14 +64,19 @@ export class Canaries {
     return this.#scene.at(this.#user, 'canary.log');
   }
 
-  /** Shows of each trap that it is one, alone, and then sets all of them. */
-  async set(traps: readonly Trap[], place: TrapPlace): Promise<void> {
+  /** Shows of each trap that it is one, alone. */
+  async prove(traps: readonly Trap[], place: TrapPlace): Promise<void> {
     await this.#makePrograms(traps);
     this.forget();
     for (const trap of traps) {
       if (trap.control) await this.#proves(trap, trap.control, place);
     }
-    for (const { name, set } of traps) await this.#run(place, set, name);
+  }
+
+  /** Sets all traps. */
+  async set(traps: readonly Trap[], place: TrapPlace): Promise<void> {
+    await this.#makePrograms(traps);
+    await this.#run(place, traps.map(({ name, set }) => `( ${this.#names(place, name)}; ${set}; )`).join('\n'));
     this.forget();
   }
 
@@ -101,13 +106,8 @@ export class Canaries {
   }
 
   async #makePrograms(traps: readonly Trap[]): Promise<void> {
-    const { service } = this.#scene;
-    for (const { name } of traps) {
-      const fields = { user: this.#user, path: `canary-${name}`, content: canary(name, this.#log) };
-      const { status, text } = await service.client.post('/v1/files/write', fields);
-      expect(status, text).toBe(200);
-    }
-    await this.#scene.sh(this.#user, '', 'chmod 700 canary-*');
+    const programs = traps.map(({ name }) => `cat >canary-${name} <<'END'\n${canary(name, this.#log)}END`);
+    await this.#scene.sh(this.#user, '', [...programs, 'chmod 700 canary-*'].join('\n'));
   }
 
   /** Sets one trap, has the user's own git step into it, and takes its settings back. */
@@ -126,7 +126,11 @@ export class Canaries {
     this.forget();
   }
 
-  #run({ dir, option }: TrapPlace, script: string, name = '', env: readonly string[] = []): Promise<string> {
+  #run(place: TrapPlace, script: string, name = '', env: readonly string[] = []): Promise<string> {
+    return this.#scene.sh(this.#user, place.dir, `${this.#names(place, name)}; ${script}`, env);
+  }
+
+  #names({ option }: TrapPlace, name: string): string {
     const { server, counting } = this.#scene;
     const names = {
       C: this.#scene.at(this.#user, `canary-${name}`),
@@ -135,7 +139,8 @@ export class Canaries {
       U: this.#url,
       F: option,
     };
-    const set = Object.entries(names).map(([key, value]) => `${key}='${value}'`);
-    return this.#scene.sh(this.#user, dir, `${set.join('; ')}; ${script}`, env);
+    return Object.entries(names)
+      .map(([key, value]) => `${key}='${value}'`)
+      .join('; ');
   }
 }

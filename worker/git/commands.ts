@@ -60,7 +60,7 @@ export class GitCommands {
 
   /** The newest commit of a base branch, into the clean repository. */
   fetch(url: string, baseBranch: string): GitCommand {
-    return this.#inClean(['fetch', ...this.#fetchOptions, url, `+refs/heads/${baseBranch}:${fetchedRef}`]);
+    return this.#inClean(['fetch', '--depth=1', ...fetchOptions, url, `+refs/heads/${baseBranch}:${fetchedRef}`]);
   }
 
   /** What was fetched into the clean repository. */
@@ -68,16 +68,23 @@ export class GitCommands {
     return this.#inClean(['rev-parse', '--quiet', '--verify', `${fetchedRef}^{commit}`]);
   }
 
-  /** Takes what was fetched over into the clone, by plain path. */
-  takeOver(project: string, baseBranch: string): GitCommand {
-    const clean = join(this.#scratch, scratchNames.clean);
-    const refspec = `+${fetchedRef}:${trackingRef(baseBranch)}`;
-    return { ...this.#inClone(project, ['fetch', ...this.#fetchOptions, clean, refspec]), runsPrograms: true };
+  /** Whether a clone has a commit. */
+  hasCommit(project: string, commit: string): GitCommand {
+    return this.#inClone(project, ['rev-parse', '--quiet', '--verify', `${commit}^{commit}`]);
   }
 
-  /** Fails unless the clone has the commit. */
-  hasCommit(project: string, commit: string): GitCommand {
-    return this.#inClone(project, ['cat-file', '-e', `${commit}^{commit}`]);
+  /**
+   * Takes what was fetched over into the clone, by plain path. With a depth it would cut the history that the clone has;
+   * without either, git ends with status 0 and takes nothing.
+   */
+  takeOver(project: string): GitCommand {
+    const args = ['fetch', '--update-shallow', ...fetchOptions, join(this.#scratch, scratchNames.clean), fetchedRef];
+    return { ...this.#inClone(project, args), runsPrograms: true };
+  }
+
+  /** Lets the clone know the newest commit of a base branch. */
+  track(project: string, baseBranch: string, commit: string): GitCommand {
+    return this.#inClone(project, ['update-ref', trackingRef(baseBranch), commit]);
   }
 
   /** Forgets worktrees whose folders are gone for long: one that was moved away for a while may come back. */
@@ -113,6 +120,12 @@ export class GitCommands {
     return plain(worktree, ['rev-parse', '--quiet', '--verify', `refs/heads/${branch}^{commit}`]);
   }
 
+  /** Takes a commit, and all that it needs, from what is borrowed into the clean repository: every object under its true name. */
+  gather(commit: string): GitCommand {
+    const borrowed = join(this.#scratch, scratchNames.borrowed);
+    return this.#inClean(['fetch', '--update-shallow', ...fetchOptions, borrowed, `${commit}:${fetchedRef}`]);
+  }
+
   /** Pushes one commit to one ref: no force, no tags, no options, nothing deleted. */
   push(url: string, commit: string, branch: string): GitCommand {
     return this.#inClean([
@@ -124,18 +137,6 @@ export class GitCommands {
       url,
       `${commit}:refs/heads/${branch}`,
     ]);
-  }
-
-  get #fetchOptions(): readonly string[] {
-    return [
-      '--quiet',
-      '--depth=1',
-      '--no-tags',
-      '--no-prune',
-      '--no-recurse-submodules',
-      '--no-auto-maintenance',
-      '--no-write-fetch-head',
-    ];
   }
 
   #inScratch(folder: string, args: readonly string[]): GitCommand {
@@ -153,6 +154,16 @@ export class GitCommands {
 }
 
 const plain = (directory: string, args: readonly string[]): GitCommand => ({ directory, args, runsPrograms: false });
+
+/** One ref and nothing else, and nothing that goes on afterwards. */
+const fetchOptions = [
+  '--quiet',
+  '--no-tags',
+  '--no-prune',
+  '--no-recurse-submodules',
+  '--no-auto-maintenance',
+  '--no-write-fetch-head',
+] as const;
 
 /** Where the clean repository has what was fetched. */
 const fetchedRef = 'refs/heads/base';

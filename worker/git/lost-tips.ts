@@ -18,16 +18,27 @@ const linesOf = (text: string): RefLine[] =>
     return name !== undefined && tip !== undefined && worktree !== undefined ? [{ name, tip, worktree }] : [];
   });
 
-/** The tip of a branch that no worktree has checked out; undefined when there is none. */
-export const heldTip = (branches: string, branch: string): string | undefined =>
-  linesOf(branches).find(({ name, worktree }) => name === `refs/heads/${branch}` && worktree === '')?.tip;
+const lostOf = (lines: readonly RefLine[], branch: string): readonly RefLine[] =>
+  lines.filter(({ name }) => name.startsWith(`refs/lost/${branch}/`));
 
-/** The name of the next lost tip: one more than the highest number. */
-export const freeLostRef = (branches: string, branch: string): string => {
+/** The ref that the next lost tip of a branch is kept by: one more than the highest number. */
+export const nextLostRef = (branches: string, branch: string): string => {
   const prefix = `refs/lost/${branch}/`;
-  const numbers = linesOf(branches).flatMap(({ name }) => {
-    const number = name.startsWith(prefix) ? name.slice(prefix.length) : '';
+  const numbers = lostOf(linesOf(branches), branch).flatMap(({ name }) => {
+    const number = name.slice(prefix.length);
     return /^[1-9]\d{0,8}$/.test(number) ? [Number(number)] : [];
   });
   return `${prefix}${Math.max(0, ...numbers) + 1}`;
+};
+
+/**
+ * The tip that a branch loses when it is set to a commit.
+ * @returns undefined when there is none, it is that commit, or it is kept already; a branch that is checked out in a
+ * worktree loses nothing, since git refuses to set it
+ */
+export const lostTip = (branches: string, branch: string, commit: string): string | undefined => {
+  const lines = linesOf(branches);
+  const held = lines.find(({ name, worktree }) => name === `refs/heads/${branch}` && worktree === '');
+  if (held === undefined || held.tip === commit) return undefined;
+  return lostOf(lines, branch).some(({ tip }) => tip === held.tip) ? undefined : held.tip;
 };

@@ -6,12 +6,13 @@
  * Fails: a command that fails, or finds no time, ends the workflow with a result that says so; whatever else is a refusal.
  * What it made in the scratch folder is removed; the lock is given back when no process of it is left.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FsCall } from '../../helper/contract/fs.ts';
 import type { AuditAction } from '../../protocol/audit.ts';
-import { Refusal } from '../../protocol/errors.ts';
+import { errorRow, Refusal } from '../../protocol/errors.ts';
 import type { HandlerContext } from '../handlers.ts';
 import type { FileHelpers } from '../operations/file-helpers.ts';
-import { type LaunchDependencies, lostRun, refusalOf } from '../operations/launching.ts';
+import { type LaunchDependencies, settled } from '../operations/launching.ts';
 import type { RunExit } from '../runs/messages.ts';
 import type { RunPlace } from '../runs/runs.ts';
 import type { GitCommand } from './commands.ts';
@@ -61,8 +62,9 @@ export class GitSession {
   readonly #release: () => void;
   /** Settles when nothing of the last command is left. */
   #gone: Promise<unknown> = Promise.resolve();
-  /** True while a process of a command may be left. */
-  #resisting = false;
+  /** False while there is nothing of it on the disk. */
+  #begun = false;
+  #changing = false;
   /** False once programs of the user's may have run, which can signal and limit the helper. */
   #trusted = true;
   #exitCode = 0;
@@ -99,7 +101,7 @@ export class GitSession {
       const value = await steps(session);
       return { result: session.#result(true), value };
     } catch (error) {
-      if (!(error instanceof CommandFailed)) throw error;
+      if (!(error instanceof CommandFailed)) throw session.#refused(error);
       return { result: session.#result(false), value: undefined };
     } finally {
       await session.#close();
@@ -107,8 +109,9 @@ export class GitSession {
   }
 
   /** Puts the workflow on record. @throws Refusal `ledger_unavailable` */
-  begin(): Promise<void> {
-    return this.#context.begin();
+  async begin(): Promise<void> {
+    await this.#context.begin();
+    this.#begun = true;
   }
 
   /** Runs a command that gets the request's environment: only in the scratch folder, where nothing is the user's. */
@@ -122,10 +125,26 @@ export class GitSession {
     await this.#must(command, { transport, output: 'told' });
   }
 
-  /** What a command without a token says; undefined when it ends with another status than 0. */
+  /**
+   * What a command without a token says, without its last line break; undefined when it ends with status 1, by which git
+   * says that there is no such thing. Any other status, or more than is read, ends the workflow.
+   */
   async ask(command: GitCommand): Promise<string | undefined> {
     const { exitCode, stdoutCut } = await this.#run(command, { transport: 'none', output: 'asked' });
-    return exitCode === 0 && !stdoutCut ? this.#words.asked() : undefined;
+    if (exitCode === 1) return undefined;
+    if (exitCode !== 0) throw new CommandFailed();
+    if (stdoutCut) this.fail();
+    return this.#words.asked().replace(/\n$/, '');
+  }
+
+  /** Runs a command that may fail. */
+  async attempt(command: GitCommand): Promise<void> {
+    await this.#run(command, { transport: 'none', output: 'asked' });
+  }
+
+  /** From here on the user's repository changes: nothing is refused any more as if it had not. */
+  changing(): void {
+    this.#changing = true;
   }
 
   /** The workflow has failed without a failed command: what git said it did is not there. */
@@ -134,14 +153,18 @@ export class GitSession {
     throw new CommandFailed();
   }
 
-  /** A call of the user's helper, within the time limit. @throws Refusal */
+  /** A call of the user's helper, within its own time limit and the workflow's. @throws Refusal */
   async help(call: FsCall): Promise<unknown> {
-    const { helpers } = this.#dependencies;
-    const { user } = this.#of;
-    const deadlineMs = this.#remainingMs();
+    const { helpers, config } = this.#dependencies;
+    const deadlineMs = Math.min(this.#remainingMs(), config.fileTimeoutMs);
     if (deadlineMs <= 0) this.#outOfTime();
     this.#renewHelper();
-    return helpers.call(user, call, { deadlineMs, signal: this.#context.signal });
+    return helpers.call(this.#of.user, call, { deadlineMs, signal: this.#context.signal });
+  }
+
+  #refused(error: unknown): unknown {
+    const nothingDone = error instanceof Refusal && errorRow(error.code).effect === 'none';
+    return nothingDone && this.#changing ? new Refusal('uncertain') : error;
   }
 
   #renewHelper(): void {
@@ -177,32 +200,10 @@ export class GitSession {
     });
     const handle = await runs.start(plan, this.#words.begin(options.output), this.#context.signal, this.#place);
     if (command.runsPrograms) this.#trusted = false;
-    this.#resisting = true;
     this.#gone = handle.gone;
-    const end = await handle.outcome;
-    switch (end.kind) {
-      case 'failed':
-        await handle.gone;
-        this.#resisting = false;
-        throw refusalOf(end.step, end.errno, 'file_failed');
-      case 'unreached':
-        this.#resisting = false;
-        throw new Refusal('worker_unavailable');
-      case 'lost':
-        throw await lostRun(handle);
-      case 'incomplete':
-        throw new Refusal('kill_incomplete');
-      case 'exit':
-        await handle.gone;
-        this.#resisting = false;
-        return this.#seen(end.exit, options.output);
-    }
-  }
-
-  #seen(exit: RunExit, output: OutputUse): RunExit {
-    // Ended because nobody waits, or because its spawner died: it was cut short.
-    if (exit.reason === 'stopped' || exit.reason === 'spawnerLost') throw new Refusal('uncertain');
-    this.#words.end(exit, output);
+    const exit = await settled(handle, this.#context, 'file_failed');
+    await handle.gone;
+    this.#words.end(exit, options.output);
     this.#exitCode = exit.exitCode ?? -1;
     if (exit.reason === 'timeout') this.#outOfTime();
     if (exit.exitCode === undefined) throw new CommandFailed();
@@ -222,19 +223,23 @@ export class GitSession {
   }
 
   async #close(): Promise<void> {
-    if (this.#resisting) void this.#gone.then(() => this.#leave());
-    else await this.#leave();
+    // What has ended is gone within this turn of the loop; a command that resists its end is not.
+    const isGone = await Promise.race([this.#gone.then(() => true), nextTurn(false)]);
+    if (isGone) await this.#leave();
+    else void this.#gone.then(() => this.#leave());
   }
 
   /** Clears away what is left, and gives the lock back; the next workflow clears what can't be now. */
   async #leave(): Promise<void> {
     const { helpers, quota, config } = this.#dependencies;
     const { user } = this.#of;
-    this.#renewHelper();
-    // Also when nobody waits any more.
-    const limits = { deadlineMs: config.fileTimeoutMs, signal: new AbortController().signal };
-    await helpers.call(user, { verb: 'clear' }, limits).catch(() => undefined);
-    quota.changed(user);
+    if (this.#begun) {
+      this.#renewHelper();
+      // Also when nobody waits any more.
+      const limits = { deadlineMs: config.fileTimeoutMs, signal: new AbortController().signal };
+      await helpers.call(user, { verb: 'clear' }, limits).catch(() => undefined);
+      quota.changed(user);
+    }
     this.#place.giveBack();
     this.#release();
   }

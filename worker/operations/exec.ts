@@ -14,9 +14,8 @@ import type { HandlerContext } from '../handlers.ts';
 import type { RunExit } from '../runs/messages.ts';
 import type { LaunchPlan } from '../runs/plan.ts';
 import type { OutputSink } from '../runs/run.ts';
-import type { RunHandle } from '../runs/runs.ts';
 import { uidOf } from '../spaces.ts';
-import { environmentOf, type LaunchDependencies, launch, limitsOf, lostRun, refusalOf } from './launching.ts';
+import { environmentOf, type LaunchDependencies, launch, limitsOf, settled } from './launching.ts';
 
 const planOf = (params: Params<'exec'>, program: string, space: string, config: WorkerConfig): LaunchPlan => ({
   uid: uidOf(params.user),
@@ -40,26 +39,6 @@ const resultOf = (run: RunExit): Result<'exec'> => ({
   durationMs: Math.round(run.durationMicros / 1000),
   signal: run.signal ?? null,
 });
-
-/** @throws Refusal for every end that is not the tool's own or the time limit's */
-const settled = async (handle: RunHandle, context: HandlerContext): Promise<RunExit> => {
-  const end = await handle.outcome;
-  switch (end.kind) {
-    case 'failed':
-      throw refusalOf(end.step, end.errno);
-    case 'unreached':
-      throw new Refusal('worker_unavailable');
-    case 'lost':
-      throw await lostRun(handle);
-    case 'incomplete':
-      if (end.exit.exitCode !== undefined) context.note({ exit: end.exit.exitCode });
-      throw new Refusal('kill_incomplete');
-    case 'exit':
-      // Ended because nobody waits, or because its spawner died: whatever the leader's status says, the tool was cut short.
-      if (end.exit.reason === 'stopped' || end.exit.reason === 'spawnerLost') throw new Refusal('uncertain');
-      return end.exit;
-  }
-};
 
 /** Makes the handler of `POST /v1/exec`. */
 export const execHandler =

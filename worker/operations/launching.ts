@@ -2,7 +2,7 @@
  * Purpose: what every handler that launches a tool has in common: its environment and limits, its start under the user's
  * lock, and what a launch that failed or was lost is answered with.
  * Rights: root with the three capabilities, used through the spawner only.
- * Called by: exec.ts, process-start.ts.
+ * Called by: exec.ts, process-start.ts; sessions of git workflows (worker/git).
  * Fails: with refusals. The user's lock is given back only when the run is gone.
  */
 import { setTimeout as delay } from 'node:timers/promises';
@@ -14,6 +14,7 @@ import type { HandlerContext } from '../handlers.ts';
 import type { UserLocks } from '../locks.ts';
 import type { Quota } from '../quota.ts';
 import { showsBrokenSpace } from '../runs/broken-space.ts';
+import type { RunExit } from '../runs/messages.ts';
 import type { LaunchPlan } from '../runs/plan.ts';
 import type { OutputSink } from '../runs/run.ts';
 import type { RunHandle, Runs } from '../runs/runs.ts';
@@ -115,4 +116,32 @@ export const refusalOf = (step: LaunchStep, errno: string, missing: ErrorCode = 
 export const lostRun = async ({ gone }: Pick<RunHandle, 'gone'>): Promise<Refusal> => {
   await Promise.race([gone, delay(killLimitMs, undefined, { ref: false })]);
   return new Refusal('uncertain');
+};
+
+/**
+ * Waits for the end of a run that is waited for.
+ * @param missing what a folder that is not there is answered with
+ * @throws Refusal for every end that is not the tool's own or the time limit's
+ */
+export const settled = async (
+  handle: RunHandle,
+  { note }: Pick<HandlerContext, 'note'>,
+  missing: ErrorCode = 'not_found',
+): Promise<RunExit> => {
+  const end = await handle.outcome;
+  switch (end.kind) {
+    case 'failed':
+      throw refusalOf(end.step, end.errno, missing);
+    case 'unreached':
+      throw new Refusal('worker_unavailable');
+    case 'lost':
+      throw await lostRun(handle);
+    case 'incomplete':
+      if (end.exit.exitCode !== undefined) note({ exit: end.exit.exitCode });
+      throw new Refusal('kill_incomplete');
+    case 'exit':
+      // Ended because nobody waits, or because its spawner died: whatever the leader's status says, the tool was cut short.
+      if (end.exit.reason === 'stopped' || end.exit.reason === 'spawnerLost') throw new Refusal('uncertain');
+      return end.exit;
+  }
 };

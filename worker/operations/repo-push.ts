@@ -40,13 +40,17 @@ const push = async (
     const look = await session.help({ verb: 'repository', project, worktree: folder });
     if (resultOf('repository', look, 'file_failed').worktree !== 'linked') throw new Refusal('no_worktree');
     await session.begin();
-    checkBranch((await session.ask(git.currentBranch(folder)))?.trimEnd(), branch, config);
-    commit = commitId.safeParse((await session.ask(git.tipOf(folder, branch)))?.trimEnd()).data;
+    checkBranch(await session.ask(git.currentBranch(folder)), branch, config);
+    commit = commitId.safeParse(await session.ask(git.tipOf(folder, branch))).data;
     if (commit === undefined) return session.fail();
     const { href, format } = await remoteOf(session, git, project, config);
     // Made only now: whatever of the user's could have run has ended.
     const clean = { format, borrows: project };
     resultOf('scratch', await session.help({ verb: 'scratch', clean }), 'uncertain');
+    // A user can write an object that isn't what its name says, which could make git take a remote that has moved on for
+    // an ancestor. What is pushed comes from a repository that has none of theirs.
+    await session.local(git.gather(commit), 'file');
+    if ((await session.ask(git.fetchedCommit())) !== commit) return session.fail();
     await session.onNetwork(git.push(href, commit, branch));
   });
   return { ...result, branch, commit: commit ?? null };

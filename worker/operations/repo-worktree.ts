@@ -10,7 +10,7 @@ import { repoAgentWorktree } from '../../protocol/operations/repo-agent-worktree
 import { commit as commitId } from '../../protocol/operations/repo-fields.ts';
 import { repoWorktree } from '../../protocol/operations/repo-worktree.ts';
 import { GitCommands, trackingRef } from '../git/commands.ts';
-import { freeLostRef, heldTip } from '../git/lost-tips.ts';
+import { lostTip, nextLostRef } from '../git/lost-tips.ts';
 import { checkEnvironment } from '../git/permitted.ts';
 import { remoteOf } from '../git/remote.ts';
 import { type GitDependencies, GitSession } from '../git/session.ts';
@@ -40,20 +40,24 @@ const steps =
 
     resultOf('scratch', await session.help({ verb: 'scratch', clean: { format, borrows: null } }), 'uncertain');
     await session.onNetwork(git.fetch(href, baseBranch));
-    const commit = commitId.safeParse((await session.ask(git.fetchedCommit()))?.trimEnd()).data;
+    const commit = commitId.safeParse(await session.ask(git.fetchedCommit())).data;
     if (commit === undefined) return session.fail();
+    const lostRef = nextLostRef((await session.ask(git.branches(project, branch))) ?? '', branch);
 
-    const refs = [`refs/heads/${branch}`, trackingRef(baseBranch)];
+    session.changing();
+    const refs = [`refs/heads/${branch}`, trackingRef(baseBranch), lostRef];
     resultOf('unregister', await session.help({ verb: 'unregister', project, worktree: folder, refs }), 'uncertain');
     await session.local(git.prune(project));
-    await session.local(git.takeOver(project, baseBranch), 'file');
-    // git has been seen to end with status 0 here and to have taken nothing over.
-    await session.local(git.hasCommit(project, commit));
-    const branches = (await session.ask(git.branches(project, branch))) ?? session.fail();
-    const tip = heldTip(branches, branch);
-    if (tip !== undefined && tip !== commit) {
-      await session.local(git.keepTip(project, freeLostRef(branches, branch), tip));
+    if ((await session.ask(git.hasCommit(project, commit))) === undefined) {
+      await session.local(git.takeOver(project), 'file');
+      // git has been seen to end with status 0 here and to have taken nothing over.
+      if ((await session.ask(git.hasCommit(project, commit))) === undefined) return session.fail();
     }
+    // The user may have a ref in the way of this one, which nothing here needs.
+    await session.attempt(git.track(project, baseBranch, commit));
+    // Only now: until then a worktree that is gone may still have had the branch.
+    const tip = lostTip((await session.ask(git.branches(project, branch))) ?? '', branch, commit);
+    if (tip !== undefined) await session.local(git.keepTip(project, lostRef, tip));
     await session.local(git.addWorktree(project, branch, commit));
     resultOf('place', await session.help({ verb: 'place', path: folder, project }), 'uncertain');
     return commit;

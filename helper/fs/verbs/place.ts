@@ -4,15 +4,15 @@
  * Rights: the user's.
  * Called by: main.ts, with everything of the user's but this helper gone.
  * Fails: `exists` when something is there; `bad_target` when the tree is no folder, or no worktree of that project, or
- * the way is none of real folders; `not_found` without a tree; what the walk refuses; `file_failed`. Nothing is moved then.
+ * the way is none of real folders, or there is no tree; `file_failed`. Nothing is moved then.
  *
  * The registration gets the new path first: a crash before the move leaves one whose folder is missing, which the next
  * try takes away; the move alone makes the worktree be there.
  */
 import { lstatSync, renameSync, rmdirSync } from 'node:fs';
 import { type FsCalls, type FsResults, scratchFolder, scratchNames } from '../../contract/fs.ts';
-import { atPlace, beneathNames, type Place } from '../beneath.ts';
-import { at } from '../descriptor.ts';
+import type { Place } from '../beneath.ts';
+import { at, type Held, holding } from '../descriptor.ts';
 import { newMode } from '../file.ts';
 import { ensureFolder, within } from '../folders.ts';
 import { ifThere, isOf, pathOf, withRegistration } from '../pointers.ts';
@@ -41,13 +41,10 @@ const withFolders = <T>(folder: number, names: readonly string[], act: (folder: 
   }
 };
 
-/** Hands over the place that the tree goes to. `repos` may be a link beneath the home; a worktree is reached by none. */
+/** Hands over the place that the tree goes to. */
 const atTarget = (home: number, path: string, act: (place: Place) => void): void => {
   const names = path.split('/');
-  const name = names.at(-1) ?? '';
-  const linked = names[0] === 'repos' && lstatSync(at(home, 'repos'), { throwIfNoEntry: false })?.isSymbolicLink();
-  if (linked === true) beneathNames(home, names, act);
-  else withFolders(home, names.slice(0, -1), (folder) => act({ folder, name, names }));
+  withFolders(home, names.slice(0, -1), (folder) => act({ folder, name: names.at(-1), names }));
 };
 
 interface Tree {
@@ -72,10 +69,17 @@ const repoint = ({ space, home, descriptor, project }: Tree, names: readonly str
   });
 };
 
+/** A filter of the user's can have removed it. @throws FsRefusal `bad_target` */
+const treeIn = (scratch: number, act: (tree: Held) => void): void => {
+  if (lstatSync(at(scratch, scratchNames.tree), { throwIfNoEntry: false }) === undefined)
+    throw new FsRefusal('bad_target');
+  holding(scratch, scratchNames.tree, act);
+};
+
 /** Places the tree. */
 export const place = (space: number, home: number, { path, project }: FsCalls['place']): FsResults['place'] => {
   within(space, scratchFolder.split('/'), (scratch) =>
-    atPlace({ folder: scratch, name: scratchNames.tree, names: [] }, ({ descriptor, stat }) => {
+    treeIn(scratch, ({ descriptor, stat }) => {
       if (!stat.isDirectory()) throw new FsRefusal('bad_target');
       atTarget(home, path, ({ folder, name = '', names }) => {
         // rename(2) would replace an empty folder. Nobody can make one meanwhile: there is one writer per user.

@@ -4,32 +4,33 @@
  * Called by: main.ts.
  * Fails: `file_failed`. What can't be looked at is `other`.
  *
- * A worktree is `linked` only if git, started in it, comes out at exactly the clone of its project: no link on the
+ * A link anywhere on the way is `other`: nothing could be placed behind it. A worktree is `linked` only if git, started in it, comes out at exactly the clone of its project: no link on the
  * way, and no file that names another repository.
  */
 import { lstatSync } from 'node:fs';
 import type { FsCalls, FsResults } from '../../contract/fs.ts';
-import { atPlace, beneathNames } from '../beneath.ts';
-import { at } from '../descriptor.ts';
-import { ifThere, isOf, lookedAt, pathOf, same, withRegistration } from '../pointers.ts';
+import { at, type Held, holding } from '../descriptor.ts';
+import { within } from '../folders.ts';
+import { ifThere, isOf, lookedAt, pathOf, withRegistration } from '../pointers.ts';
+import { ofPath } from '../refusal.ts';
+
+/** Hands over what is at the end of a way of real folders. @throws FsRefusal `not_found`, `bad_target` */
+const found = <T>(home: number, names: readonly string[], act: (there: Held) => T): T =>
+  ofPath(() => within(home, names.slice(0, -1), (folder) => holding(folder, names.at(-1) ?? '', act)));
 
 const projectAt = (home: number, project: string): FsResults['repository']['project'] =>
-  beneathNames(home, ['repos', project], (place) =>
-    atPlace(place, ({ descriptor, stat }) => {
-      if (!stat.isDirectory()) return 'other';
-      return lstatSync(at(descriptor, '.git'), { throwIfNoEntry: false })?.isDirectory() === true ? 'clone' : 'other';
-    }),
-  );
+  found(home, ['repos', project], ({ descriptor, stat }) => {
+    if (!stat.isDirectory()) return 'other';
+    return lstatSync(at(descriptor, '.git'), { throwIfNoEntry: false })?.isDirectory() === true ? 'clone' : 'other';
+  });
 
 const worktreeAt = (home: number, project: string, names: readonly string[]) =>
-  beneathNames(home, names, (place) =>
-    atPlace(place, ({ descriptor, stat }) => {
-      if (!stat.isDirectory() || !same(place.names, names)) return 'other';
-      const path = `${pathOf(home)}/${names.join('/')}`;
-      const linked = ifThere(() => withRegistration(home, path, descriptor, (found) => isOf(home, project, found)));
-      return linked === true ? 'linked' : 'other';
-    }),
-  );
+  found(home, names, ({ descriptor, stat }) => {
+    if (!stat.isDirectory()) return 'other';
+    const path = `${pathOf(home)}/${names.join('/')}`;
+    const linked = ifThere(() => withRegistration(home, path, descriptor, (there) => isOf(home, project, there)));
+    return linked === true ? 'linked' : 'other';
+  });
 
 /** Looks at a project, and at a worktree of it. */
 export const repository = (home: number, { project, worktree }: FsCalls['repository']): FsResults['repository'] => ({

@@ -70,7 +70,26 @@ const unlock = (git: number, path: string): void => {
   );
 };
 
-/** Unregisters a worktree that is gone, and takes lock files away. */
+/** Most files of packs that are looked at. */
+const packFilesMax = 10_000;
+
+/** Removes the packs that a killed git was still receiving: git itself would only do so after weeks. */
+const removeHalfPacks = (git: number): void => {
+  ifThere(() =>
+    within(git, ['objects', 'pack'], (folder) => {
+      const halves: string[] = [];
+      let seen = 0;
+      for (const { name, entry } of entriesOf(folder)) {
+        seen += 1;
+        if (seen > packFilesMax) break;
+        if (entry.isFile() && name.startsWith('tmp_')) halves.push(name);
+      }
+      for (const name of halves) unlinkSync(at(folder, name));
+    }),
+  );
+};
+
+/** Unregisters a worktree that is gone, and takes lock files and halves of packs away. */
 export const unregister = (
   space: number,
   home: number,
@@ -80,6 +99,7 @@ export const unregister = (
     within(folder, [name, '.git'], (git) => {
       const isThere = lstatSync(at(git, worktreesName), { throwIfNoEntry: false })?.isDirectory() === true;
       if (isThere) within(git, [worktreesName], (found) => clean(space, found, abandoned(space, home, worktree)));
+      removeHalfPacks(git);
       for (const path of ['shallow', 'packed-refs', ...refs.map(bytesOf)]) unlock(git, path);
     }),
   );

@@ -36,13 +36,18 @@ const prepared = (user: number): { readonly work: Work; readonly url: string } =
   return { work: beside({ user, repository, project }), url: scene.server.url(`${path}.git`) };
 };
 
-/** Clone, worktree, a commit and a push, with traps set at the moment that their scope is there. */
-const through = async (scope: Scope, set: readonly Trap[]): Promise<void> => {
+/**
+ * Clone, worktree, a commit and a push, with traps set at the moment that their scope is there. That they are traps is
+ * shown for one scope of each: all of git's files of settings say the same.
+ */
+const through = async (scope: Scope, set: readonly Trap[], proven: 'proven' | 'to be proved'): Promise<void> => {
   const { work, url } = prepared(next++);
   const { user, project, repository, branch } = work;
   const canaries = new Canaries(scene, work, url);
   const setIn = async (reached: Scope): Promise<void> => {
-    if (reached === scope) await canaries.set(set, placeOf(scope, work));
+    if (reached !== scope) return;
+    if (proven === 'to be proved') await canaries.prove(set, placeOf(scope, work));
+    await canaries.set(set, placeOf(scope, work));
   };
   if (scope === 'home')
     await scene.sh(user, '', `git clone -q ${url} own; cd own; git fetch -q --tags`, scene.server.env());
@@ -84,13 +89,17 @@ const through = async (scope: Scope, set: readonly Trap[]): Promise<void> => {
   expect(fetched, 'no more was fetched than the branch').toBe('');
 };
 
-traps('programs in the user’s own configuration', () => through('home', programTraps));
-traps('programs in the clone’s configuration', () => through('clone', programTraps));
-traps('programs in the worktree’s configuration', () => through('worktree', programTraps));
-traps('programs that only the home can name, and passwords of the user’s', () => through('home', homeTraps));
-traps('hooks, attributes, and another repository that the clone borrows from', () => through('clone', repositoryTraps));
-traps('detours in the user’s own configuration', () => through('home', detourTraps));
-traps('detours in the clone’s configuration', () => through('clone', detourTraps));
-traps('detours in the worktree’s configuration', () => through('worktree', detourTraps));
-traps('more refs and options in the user’s own configuration', () => through('home', moreRefsTraps));
-traps('more refs and options in the clone’s configuration', () => through('clone', moreRefsTraps));
+traps('programs in the user’s own configuration', () => through('home', programTraps, 'proven'));
+traps('programs in the clone’s configuration', () => through('clone', programTraps, 'to be proved'));
+traps('programs in the worktree’s configuration', () => through('worktree', programTraps, 'proven'));
+traps('programs that only the home can name, and passwords of the user’s', () =>
+  through('home', homeTraps, 'to be proved'),
+);
+traps('hooks, attributes, and another repository that the clone borrows from', () =>
+  through('clone', repositoryTraps, 'to be proved'),
+);
+traps('detours in the user’s own configuration', () => through('home', detourTraps, 'proven'));
+traps('detours in the clone’s configuration', () => through('clone', detourTraps, 'to be proved'));
+traps('detours in the worktree’s configuration', () => through('worktree', detourTraps, 'proven'));
+traps('more refs and options in the user’s own configuration', () => through('home', moreRefsTraps, 'proven'));
+traps('more refs and options in the clone’s configuration', () => through('clone', moreRefsTraps, 'to be proved'));
