@@ -21,7 +21,7 @@ export const repoAgentPush = {
   result: pushResult,
   streams: ['stdout', 'stderr'],
   asRoot: 'checks the branch, the clone’s URL and its host; the spawner forks, sets the limits and drops',
-  asUser: 'git, on the network in a clean repository only, which borrows the clone’s objects',
+  asUser: 'git, on the network in a clean repository only, into which it fetched the commit',
   audit: 'repo.agent_push',
   startsRun: true,
   secrets: ['project', 'id', 'env'],

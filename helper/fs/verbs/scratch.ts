@@ -1,6 +1,6 @@
 /**
  * Purpose: makes the scratch folder for one git workflow: an empty HOME for the commands that hold a token, and, if
- * asked for, a clean repository.
+ * asked for, a clean repository, and one that borrows.
  * Rights: the user's.
  * Called by: main.ts, with what an earlier workflow left removed.
  * Fails: `workspace_broken` when the space's `tmp` is no folder, `bad_target` when the clone has nothing fit to be
