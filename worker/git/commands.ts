@@ -92,10 +92,15 @@ export class GitCommands {
     return this.#inClone(project, ['worktree', 'prune', '--expire=1.day.ago']);
   }
 
-  /** The branch with its tip, and who has it checked out; and its lost tips. */
+  /** The branch with its tip, who has it checked out, and what it is another name of; and its lost tips. */
   branches(project: string, branch: string): GitCommand {
-    const format = '--format=%(refname)%00%(objectname)%00%(worktreepath)';
+    const format = '--format=%(refname)%00%(objectname)%00%(worktreepath)%00%(symref)';
     return this.#inClone(project, ['for-each-ref', format, `refs/heads/${branch}`, `refs/lost/${branch}`]);
+  }
+
+  /** Removes a name of another branch, and leaves that one alone. */
+  removeOtherName(project: string, branch: string): GitCommand {
+    return this.#inClone(project, ['symbolic-ref', '--delete', `refs/heads/${branch}`]);
   }
 
   /** Keeps a tip under a name that must be new. */

@@ -63,7 +63,8 @@ export const gitEnvironment = (space: string, transport: Transport, entries: rea
     'GIT_ATTR_NOSYSTEM=1',
     `GIT_CONFIG_COUNT=${Object.keys(configuration).length}`,
     ...configured,
-    `GIT_ALLOW_PROTOCOL=${transport}`,
+    // Empty where there is none: any word would be the name of a protocol.
+    `GIT_ALLOW_PROTOCOL=${transport === 'none' ? '' : transport}`,
     // No repository is looked for above the scratch folder: a user can put one there.
     `GIT_CEILING_DIRECTORIES=${join(space, 'tmp')}`,
     'GIT_NO_REPLACE_OBJECTS=1',

@@ -4,13 +4,14 @@
  * Called by: dispatch.ts, with params that passed the schema.
  * Fails: with a refusal before anything is begun; a git that fails is a result. What is in `work` is whole, or not there.
  */
+import { scratchFolder, scratchNames } from '../../helper/contract/fs.ts';
 import { Refusal } from '../../protocol/errors.ts';
 import type { Params, Result } from '../../protocol/operations/index.ts';
 import { repoAgentWorktree } from '../../protocol/operations/repo-agent-worktree.ts';
 import { commit as commitId } from '../../protocol/operations/repo-fields.ts';
 import { repoWorktree } from '../../protocol/operations/repo-worktree.ts';
+import { isAt, isOtherName, lostTip, nextLostRef } from '../git/branch-state.ts';
 import { GitCommands, trackingRef } from '../git/commands.ts';
-import { lostTip, nextLostRef } from '../git/lost-tips.ts';
 import { checkEnvironment } from '../git/permitted.ts';
 import { remoteOf } from '../git/remote.ts';
 import { type GitDependencies, GitSession } from '../git/session.ts';
@@ -56,9 +57,14 @@ const steps =
     // The user may have a ref in the way of this one, which nothing here needs.
     await session.attempt(git.track(project, baseBranch, commit));
     // Only now: until then a worktree that is gone may still have had the branch.
-    const tip = lostTip((await session.ask(git.branches(project, branch))) ?? '', branch, commit);
-    if (tip !== undefined) await session.local(git.keepTip(project, lostRef, tip));
+    const branches = (await session.ask(git.branches(project, branch))) ?? '';
+    const tip = lostTip(branches, branch, commit);
+    if (isOtherName(branches, branch)) await session.local(git.removeOtherName(project, branch));
+    else if (tip !== undefined) await session.local(git.keepTip(project, lostRef, tip));
     await session.local(git.addWorktree(project, branch, commit));
+    // A filter of the user's can have put it on something else meanwhile.
+    const made = (await session.ask(git.branches(project, branch))) ?? '';
+    if (!isAt(made, branch, commit, `/${scratchFolder}/${scratchNames.tree}`)) return session.fail();
     resultOf('place', await session.help({ verb: 'place', path: folder, project }), 'uncertain');
     return commit;
   };

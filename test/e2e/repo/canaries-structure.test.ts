@@ -174,8 +174,10 @@ test('objects that are missing are fetched from nowhere', async () => {
   await sh(
     work,
     `printf '#!/bin/sh\\n{ echo ran; env; } >>"%s/canary.log"\\n' "$HOME" >$C; chmod 700 $C
-     mkdir packs; mv $G/objects/pack/* packs/; for pack in packs/*.pack; do git --git-dir $G unpack-objects -q <$pack; done
-     rm -f $G/objects/${blob.slice(0, 2)}/${blob.slice(2)}
+     # A pack without files, which says that its other half can be had elsewhere.
+     cd "$P"; git rev-list --objects --no-object-names --filter=blob:none --all | git pack-objects -q "$HOME/pack"
+     rm -rf $G/objects/pack/* $G/objects/??; mv "$HOME"/pack-* $G/objects/pack
+     for pack in $G/objects/pack/*.pack; do : >"$(echo "$pack" | sed 's/pack$/promisor/')"; done
      git --git-dir $G config core.repositoryFormatVersion 1; git --git-dir $G config extensions.partialClone evil
      git --git-dir $G config remote.evil.promisor true; git --git-dir $G config remote.evil.url https://$E/x.git`,
   );

@@ -155,6 +155,8 @@ test('an askpass program that is no absolute path, or the user’s to write: bad
       inWork,
       join(home, 'not-there-yet'),
       scene.service.workDir,
+      join(scene.service.workDir, 'u20007/home/evil'),
+      join(folder, 'folder'),
       `/${inWork}`,
       inWork.replace('/work/', '//work/./'),
       inWork.replace('/work/', '/run/../work/'),

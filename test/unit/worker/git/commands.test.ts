@@ -113,11 +113,15 @@ const restated: Readonly<
       args: [
         '--git-dir=.git',
         'for-each-ref',
-        '--format=%(refname)%00%(objectname)%00%(worktreepath)',
+        '--format=%(refname)%00%(objectname)%00%(worktreepath)%00%(symref)',
         `refs/heads/${branch}`,
         `refs/lost/${branch}`,
       ],
     },
+  ],
+  removeOtherName: [
+    git.removeOtherName(project, branch),
+    { ...inClone, args: ['--git-dir=.git', 'symbolic-ref', '--delete', `refs/heads/${branch}`] },
   ],
   keepTip: [
     git.keepTip(project, `refs/lost/${branch}/1`, commit),

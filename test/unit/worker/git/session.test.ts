@@ -51,9 +51,9 @@ describe('a workflow', () => {
     ]);
     expect(seen).toStrictEqual([
       [true, 'GIT_ALLOW_PROTOCOL=https'],
-      [false, 'GIT_ALLOW_PROTOCOL=none'],
+      [false, 'GIT_ALLOW_PROTOCOL='],
       [false, 'GIT_ALLOW_PROTOCOL=file'],
-      [false, 'GIT_ALLOW_PROTOCOL=none'],
+      [false, 'GIT_ALLOW_PROTOCOL='],
     ]);
     for (const { args } of runs.plans) expect(args).toStrictEqual(['/opt/git', 'status']);
   });

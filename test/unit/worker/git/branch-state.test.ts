@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { lostTip, nextLostRef } from '../../../../worker/git/lost-tips.ts';
+import { isAt, isOtherName, lostTip, nextLostRef } from '../../../../worker/git/branch-state.ts';
 
 const branch = 'chat/0f8fad5b-d9cb-469f-a165-70867728950e';
 const [a, b, commit] = ['a'.repeat(40), 'b'.repeat(40), 'c'.repeat(40)];
 const head = `refs/heads/${branch}`;
 const lost = `refs/lost/${branch}`;
-const line = (name: string, tip: string, worktree = ''): string => `${name}\0${tip}\0${worktree}\n`;
+const line = (name: string, tip: string, worktree = '', target = ''): string =>
+  `${name}\0${tip}\0${worktree}\0${target}\n`;
 
 describe('the tip that a branch loses', () => {
   it.each([
@@ -21,7 +22,7 @@ describe('the tip that a branch loses', () => {
     ['of a branch that only begins so', line(`${head}/x`, a), undefined],
     ['of another conversation', line('refs/heads/chat/other', a), undefined],
     ['of a tag', line(`refs/tags/${branch}`, a), undefined],
-    ['in lines of another form', `${head} ${a}\n\0\n`, undefined],
+    ['in lines of another form', `${head} ${a}\n\0\n${head}\0${a}\0\n`, undefined],
   ])('%s', (_what, branches, expected) => {
     expect(lostTip(branches, branch, commit)).toBe(expected);
   });
@@ -42,5 +43,36 @@ describe('the ref that is to keep the next one', () => {
   ])('%s', (_what, others, number) => {
     for (const branches of [others, line(head, a) + others, others + line(head, a, '/w/u20007/home/work/x')])
       expect(nextLostRef(branches, branch)).toBe(`${lost}/${number}`);
+  });
+});
+
+describe('a branch that is another name', () => {
+  it.each([
+    ['of another branch', line(head, a, '', 'refs/heads/main'), true],
+    ['of what is no branch', line(head, a, '', 'refs/tags/v1'), true],
+    ['of one that a worktree has', line(head, a, '/w/x', 'refs/heads/main'), true],
+    ['of nothing', line(head, a), false],
+    ['beside a lost tip that is one', line(head, a) + line(`${lost}/1`, a, '', head), false],
+    ['that only another branch is', line('refs/heads/chat/other', a, '', head), false],
+    ['that is not there', '', false],
+  ])('%s', (_what, branches, expected) => {
+    expect(isOtherName(branches, branch)).toBe(expected);
+  });
+});
+
+describe('a branch that was made', () => {
+  const place = '/tmp/.git-workflow/tree';
+  it.each([
+    ['is at its commit, in the worktree', line(head, commit, `/w/u20007${place}`), true],
+    ['is so beside others', line(`${lost}/1`, a) + line(head, commit, `/w/u20007${place}`), true],
+    ['is at another commit', line(head, a, `/w/u20007${place}`), false],
+    ['is in no worktree', line(head, commit), false],
+    ['is in another worktree', line(head, commit, '/w/u20007/home/work/x'), false],
+    ['is in a worktree above', line(head, commit, `/w/u20007${place}/x`), false],
+    ['is another name', line(head, commit, `/w/u20007${place}`, 'refs/heads/main'), false],
+    ['is not there', line('refs/heads/main', commit, `/w/u20007${place}`), false],
+    ['is told by nothing', '', false],
+  ])('%s', (_what, branches, expected) => {
+    expect(isAt(branches, branch, commit, place)).toBe(expected);
   });
 });
