@@ -2,7 +2,8 @@
  * Purpose: the fs helpers of all users: gives each call a helper of its user's, replaces those that died or got
  * stuck, and bounds how many there are.
  * Rights: none of its own; it asks the spawner.
- * Called by: the handlers of the file routes; main.ts at start and stop.
+ * Called by: the handlers of the file routes; sessions of git workflows and clear-interrupted.ts (worker/git); main.ts at
+ * start and stop.
  * Fails: closed. A read that got no answer is repeated once. A change whose helper was lost after it was asked is
  * `uncertain`, and is only told so when nothing of that helper is left: the user's lock is held until then.
  */

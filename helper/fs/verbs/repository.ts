@@ -4,8 +4,8 @@
  * Called by: main.ts.
  * Fails: `file_failed`. What can't be looked at is `other`.
  *
- * A link anywhere on the way is `other`: nothing could be placed behind it. A worktree is `linked` only if git, started in it, comes out at exactly the clone of its project: no link on the
- * way, and no file that names another repository.
+ * A link anywhere on the way is `other`: nothing could be placed behind it. A worktree is `linked` only if git, started in
+ * it, comes out at exactly the clone of its project: no link on the way, and no file that names another repository.
  */
 import { lstatSync } from 'node:fs';
 import type { FsCalls, FsResults } from '../../contract/fs.ts';

@@ -1,10 +1,7 @@
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { deflateSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Canaries } from '../../support/canary.ts';
 import { unreached } from '../../support/counting-server.ts';
-import { beside, clean, done, failed, GitScene, identity, refusal, type Work } from '../../support/git-scene.ts';
+import { beside, clean, done, GitScene, identity, refusal, type Work } from '../../support/git-scene.ts';
 import { systemTools } from '../../support/user.ts';
 
 let scene: GitScene;
@@ -129,43 +126,6 @@ test('replaced and grafted commits are pushed as they are', async () => {
   expect(work.repository.git('show', `${commit}:f.txt`)).toBe('good');
   expect(work.repository.git('rev-parse', `${commit}~1`)).toBe(work.repository.tip('main'));
   expect(Object.keys(work.repository.refs()).some((ref) => ref.startsWith('refs/replace'))).toBe(false);
-});
-
-/** The place of a commit's object in the clone, and a content that lies about its parent. */
-const lieAbout = async ({ user, folder, project }: Work, commit: string, parent: string) => {
-  const tree = await scene.git(user, folder, 'rev-parse', `${commit}^{tree}`);
-  const person = 'A <a@example.invalid> 1700000000 +0000';
-  const lie = `tree ${tree}\nparent ${parent}\nauthor ${person}\ncommitter ${person}\n\nlie\n`;
-  const place = join(scene.at(user, `repos/${project}/.git/objects`), commit.slice(0, 2), commit.slice(2));
-  return { place, lie: deflateSync(`commit ${lie.length}\0${lie}`) };
-};
-
-test.each([
-  ['an object that isn’t what its name says', ''],
-  ['a pack whose object isn’t what its name says', 'git repack -adq && rm -f .git/objects/??/*'],
-  ['a commit graph that was written when an object lied', 'rm .git/shallow; git commit-graph write --reachable'],
-])('%s doesn’t let a push overwrite a remote that has moved on', async (what, script) => {
-  const work = await scene.worked(next++);
-  const { user, repository, branch, folder, project } = work;
-  const first = await scene.commit(work, 'first');
-  done(await scene.push(work));
-  // Written anew from main, so that what the lie makes of history is no circle.
-  const theirs = repository.commit(`aside-${project}`, { 'theirs.txt': 't\n' }, 'theirs');
-  repository.git('update-ref', `refs/heads/${branch}`, theirs);
-  const ours = await scene.commit(work, 'ours');
-  failed(await scene.push(work));
-  // Their commit comes into the clone as the base of another worktree.
-  done(await scene.worktree(beside(work), { baseBranch: branch }));
-  const { place, lie } = await lieAbout(work, first, theirs);
-  const truth = readFileSync(place);
-  chmodSync(place, 0o600);
-  writeFileSync(place, lie);
-  await scene.sh(user, `repos/${project}`, script);
-  if (what.includes('graph')) writeFileSync(place, truth);
-  expect(await scene.git(user, folder, 'rev-list', ours), 'git believes it').toContain(theirs);
-  const answer = await scene.push(work);
-  expect(repository.tip(branch), answer.text).toBe(theirs);
-  expect(answer.body.ok).not.toBe(true);
 });
 
 test('objects that are missing are fetched from nowhere', async () => {

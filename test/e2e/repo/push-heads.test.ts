@@ -26,6 +26,12 @@ const heads: readonly (readonly [string, string, string, RegExp])[] = [
   ['any other name', 'git checkout -q -b topic', 'wrong_branch', /^refs\/heads\/topic$/],
   ['a longer name', 'git checkout -q -b "$B-x"', 'wrong_branch', /^refs\/heads\/chat\/.*-x$/],
   [
+    'the name and a blank that is no ASCII one',
+    'git checkout -q -b "$B$(printf "\\302\\240")"',
+    'wrong_branch',
+    /^refs\/heads\/chat\/[0-9a-f-]{36}\u00a0$/,
+  ],
+  [
     'the name in capitals',
     'git checkout -q -b "$(echo $B | tr a-f A-F)" || git symbolic-ref HEAD "refs/heads/CHAT/x"',
     'wrong_branch',

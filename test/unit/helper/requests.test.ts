@@ -20,7 +20,7 @@ const calls = {
     verb: 'unregister',
     project: 'p',
     worktree: 'work/1/p',
-    refs: ['refs/heads/chat/1', 'refs/ü'],
+    refs: ['refs/heads/chat/1', 'refs/remotes/origin/ü', 'refs/lost/chat/1/10'],
   },
   place: { ...call, verb: 'place', path: 'work/1/p', project: 'p' },
   clear: { ...call, verb: 'clear' },

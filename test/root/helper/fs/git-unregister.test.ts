@@ -161,3 +161,27 @@ describe('lock files', () => {
     user.sh('rm -rf "$OUT/heads"');
   });
 });
+
+describe('halves of packs', () => {
+  const inPack = (script: string): string => user.sh(`cd repos/p/.git/objects/pack; ${script}`);
+
+  it('that a killed git left go, and nothing else', async () => {
+    git(user, 'git -C repos/p repack -adq');
+    inPack(`
+      touch .tmp-1-pack-x.pack tmp x.keep pack-tmp_; mkfifo tmp_pipe; mkdir tmp_folder; touch tmp_folder/tmp_y
+      echo keep > "$OUT/f"; ln -s "$OUT/f" tmp_link; ln -s none tmp_dangling`);
+    const [others, outside] = [inPack('ls -AlR'), user.tree(user.outside)];
+    inPack('touch tmp_pack_Ab12 tmp_idx_x; chmod 000 tmp_idx_x; ln "$OUT/f" tmp_hard');
+    expect(await unregister()).toStrictEqual({});
+    expect([inPack('ls -AlR'), user.tree(user.outside)]).toStrictEqual([others, outside]);
+    expect(git(user, 'rm "$OUT/f"; git -C repos/p fsck --connectivity-only')).toBe('');
+  });
+
+  it.each(['objects', 'objects/pack'])('behind a link instead of %s stay, and locks go all the same', async (name) => {
+    user.sh(`
+      cd repos/p/.git; touch objects/pack/tmp_pack_x shallow.lock
+      mv ${name} "$OUT/there"; ln -s "$OUT/there" ${name}; test -e objects/pack/tmp_pack_x`);
+    expect(await unregister()).toStrictEqual({});
+    user.sh('cd repos/p/.git; test -e objects/pack/tmp_pack_x; test ! -e shallow.lock; rm -r "$OUT/there"');
+  });
+});
