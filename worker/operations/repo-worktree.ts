@@ -43,7 +43,7 @@ const steps =
     await session.onNetwork(git.fetch(href, baseBranch));
     const commit = commitId.safeParse(await session.ask(git.fetchedCommit())).data;
     if (commit === undefined) return session.fail();
-    const lostRef = nextLostRef((await session.ask(git.branches(project, branch))) ?? '', branch);
+    const lostRef = nextLostRef((await session.ask(git.branches(project, branch))) ?? session.fail(), branch);
 
     session.changing();
     const refs = [`refs/heads/${branch}`, trackingRef(baseBranch), lostRef];
@@ -57,13 +57,13 @@ const steps =
     // The user may have a ref in the way of this one, which nothing here needs.
     await session.attempt(git.track(project, baseBranch, commit));
     // Only now: until then a worktree that is gone may still have had the branch.
-    const branches = (await session.ask(git.branches(project, branch))) ?? '';
+    const branches = (await session.ask(git.branches(project, branch))) ?? session.fail();
     const tip = lostTip(branches, branch, commit);
     if (isOtherName(branches, branch)) await session.local(git.removeOtherName(project, branch));
     else if (tip !== undefined) await session.local(git.keepTip(project, lostRef, tip));
     await session.local(git.addWorktree(project, branch, commit));
     // A filter of the user's can have put it on something else meanwhile.
-    const made = (await session.ask(git.branches(project, branch))) ?? '';
+    const made = (await session.ask(git.branches(project, branch))) ?? session.fail();
     if (!isAt(made, branch, commit, `/${scratchFolder}/${scratchNames.tree}`)) return session.fail();
     resultOf('place', await session.help({ verb: 'place', path: folder, project }), 'uncertain');
     return commit;

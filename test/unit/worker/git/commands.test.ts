@@ -9,7 +9,6 @@ const branch = 'chat/0f8fad5b-d9cb-469f-a165-70867728950e';
 const project = 'group__proj';
 const fetchOptions = [
   '--quiet',
-  '--depth=1',
   '--no-tags',
   '--no-prune',
   '--no-recurse-submodules',
@@ -71,7 +70,16 @@ const restated: Readonly<
     git.fetch(url, 'main'),
     {
       ...inHome,
-      args: ['-C', scratch, '--git-dir=clean.git', 'fetch', ...fetchOptions, url, '+refs/heads/main:refs/heads/base'],
+      args: [
+        '-C',
+        scratch,
+        '--git-dir=clean.git',
+        'fetch',
+        '--depth=1',
+        ...fetchOptions,
+        url,
+        '+refs/heads/main:refs/heads/base',
+      ],
     },
   ],
   fetchedCommit: [
@@ -82,22 +90,20 @@ const restated: Readonly<
     },
   ],
   takeOver: [
-    git.takeOver(project, 'main'),
+    git.takeOver(project),
     {
       ...inClone,
-      args: [
-        '--git-dir=.git',
-        'fetch',
-        ...fetchOptions,
-        `${scratch}/clean.git`,
-        '+refs/heads/base:refs/remotes/origin/main',
-      ],
+      args: ['--git-dir=.git', 'fetch', '--update-shallow', ...fetchOptions, `${scratch}/clean.git`, 'refs/heads/base'],
       runsPrograms: true,
     },
   ],
   hasCommit: [
     git.hasCommit(project, commit),
-    { ...inClone, args: ['--git-dir=.git', 'cat-file', '-e', `${commit}^{commit}`] },
+    { ...inClone, args: ['--git-dir=.git', 'rev-parse', '--quiet', '--verify', `${commit}^{commit}`] },
+  ],
+  track: [
+    git.track(project, 'main', commit),
+    { ...inClone, args: ['--git-dir=.git', 'update-ref', 'refs/remotes/origin/main', commit] },
   ],
   prune: [git.prune(project), { ...inClone, args: ['--git-dir=.git', 'worktree', 'prune', '--expire=1.day.ago'] }],
   branches: [
@@ -107,11 +113,15 @@ const restated: Readonly<
       args: [
         '--git-dir=.git',
         'for-each-ref',
-        '--format=%(refname)%00%(objectname)%00%(worktreepath)',
+        '--format=%(refname)%00%(objectname)%00%(worktreepath)%00%(symref)',
         `refs/heads/${branch}`,
         `refs/lost/${branch}`,
       ],
     },
+  ],
+  removeOtherName: [
+    git.removeOtherName(project, branch),
+    { ...inClone, args: ['--git-dir=.git', 'symbolic-ref', '--delete', `refs/heads/${branch}`] },
   ],
   keepTip: [
     git.keepTip(project, `refs/lost/${branch}/1`, commit),
@@ -135,6 +145,22 @@ const restated: Readonly<
       directory: 'work/x/group__proj',
       runsPrograms: false,
       args: ['rev-parse', '--quiet', '--verify', `refs/heads/${branch}^{commit}`],
+    },
+  ],
+  gather: [
+    git.gather(commit),
+    {
+      ...inHome,
+      args: [
+        '-C',
+        scratch,
+        '--git-dir=clean.git',
+        'fetch',
+        '--update-shallow',
+        ...fetchOptions,
+        `${scratch}/borrowed.git`,
+        `${commit}:refs/heads/base`,
+      ],
     },
   ],
   push: [
@@ -181,6 +207,6 @@ it('pushes one full ref, by its name at both ends or a commit, without force, ta
 
 it('names a base branch by its full ref, so that it is no option, whatever it is called', () => {
   expect(trackingRef('x')).toBe('refs/remotes/origin/x');
-  for (const { args } of [git.fetch(url, '-x'), git.takeOver(project, '-x'), git.branches(project, '-x')])
+  for (const { args } of [git.fetch(url, '-x'), git.track(project, '-x', commit), git.branches(project, '-x')])
     expect(args).not.toContain('-x');
 });

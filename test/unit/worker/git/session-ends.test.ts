@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Refusal } from '../../../../protocol/errors.ts';
+import { type ErrorCode, Refusal } from '../../../../protocol/errors.ts';
+import type { GitSession } from '../../../../worker/git/session.ts';
 import { command, setClock, settled, setup } from './session-under-test.ts';
 import { refusedWith, runExit } from './support.ts';
 
@@ -13,10 +14,11 @@ describe('the time limit', () => {
       await session.help({ verb: 'scratch', clean: null });
       clock.now += 5_999;
       await session.ask(command);
+      await session.help({ verb: 'scratch', clean: null });
     });
     expect(runs.plans.map(({ timeLimitMs }) => timeLimitMs)).toStrictEqual([10_000, 1]);
-    // Clearing away has its own.
-    expect(helpers.calls.map(({ deadlineMs }) => deadlineMs)).toStrictEqual([6_000, 4_000]);
+    // A call has no more than that of calls of its kind, and than what is left. Clearing away has its own.
+    expect(helpers.calls.map(({ deadlineMs }) => deadlineMs)).toStrictEqual([4_000, 1, 4_000]);
   });
 
   it.each(['onNetwork', 'local', 'ask', 'help'] as const)(
@@ -66,24 +68,6 @@ describe('a command that fails', () => {
     expectClosed();
   });
 
-  it('that was asked is an answer, unless a signal ended it', async () => {
-    const { run, runs } = setup();
-    runs.script = () => ({ end: { kind: 'exit', exit: runExit({ exitCode: 1 }) }, stdout: 'half' });
-    const { result, value } = await run(async (session) => [await session.ask(command)]);
-    expect(value).toStrictEqual([undefined]);
-    expect(result).toMatchObject({ ok: true, exitCode: 0 });
-    const killed = setup();
-    const exit = runExit({ reason: 'exited', exitCode: undefined, signal: 'SIGKILL' });
-    killed.runs.script = () => ({ end: { kind: 'exit', exit } });
-    expect((await killed.run((session) => session.ask(command))).result).toMatchObject({ ok: false, exitCode: -1 });
-  });
-
-  it('whose answer was cut has none', async () => {
-    const { run, runs } = setup();
-    runs.script = () => ({ end: { kind: 'exit', exit: runExit({ stdoutCut: true }) }, stdout: 'refs/heads/main' });
-    expect((await run(async (session) => [await session.ask(command)])).value).toStrictEqual([undefined]);
-  });
-
   it('is made up of a success that is not there, with a code that is none', async () => {
     const { run } = setup();
     const { result } = await run(async (session) => {
@@ -106,6 +90,66 @@ describe('a command that fails', () => {
     runs.script = () => ({ end });
     expect(await refusedWith(run((session) => session.local(command)))).toBe(code);
     expectClosed();
+  });
+
+  it.each([3, undefined])('and resists its end is on record with its exit, if it had one: %s', async (exitCode) => {
+    const { run, runs, facts } = setup();
+    runs.script = () => ({ end: { kind: 'incomplete', exit: runExit({ exitCode }) } });
+    expect(await refusedWith(run((session) => session.local(command)))).toBe('kill_incomplete');
+    expect(facts).toStrictEqual(exitCode === undefined ? [] : [{ exit: exitCode }]);
+  });
+});
+
+describe('a refusal', () => {
+  /** By hand: what is said to have had no effect. */
+  const nothingDone = [
+    ...['bad_target', 'not_found', 'outside_workspace', 'exists', 'no_worktree', 'host_not_allowed'],
+    ...['overloaded', 'worker_unavailable', 'draining', 'exec_failed', 'limit_failed', 'workspace_broken'],
+    ...['disk_quota', 'busy', 'write_failed'],
+  ] as readonly ErrorCode[];
+  const mayHave = ['kill_incomplete', 'file_failed', 'reset_failed', 'internal', 'uncertain'] as const;
+
+  it.each([...nothingDone, ...mayHave])('%s is told as it is while nothing has changed', async (code) => {
+    const { run, expectClosed } = setup();
+    expect(await refusedWith(run(() => Promise.reject(new Refusal(code))))).toBe(code);
+    expectClosed();
+  });
+
+  const changed = (parts: ReturnType<typeof setup>, act: (session: GitSession) => Promise<unknown>) =>
+    parts.run(async (session) => {
+      session.changing();
+      await act(session);
+    });
+
+  it.each(nothingDone)('%s says after a change that nobody knows', async (code) => {
+    const parts = setup();
+    const refused = changed(parts, () => Promise.reject(new Refusal(code, { step: 'exec', errno: 'ENOENT' })));
+    await expect(refused).rejects.toMatchObject({ code: 'uncertain', details: undefined });
+    parts.expectClosed();
+  });
+
+  it.each(mayHave)('%s is told as it is after a change too', async (code) => {
+    expect(await refusedWith(changed(setup(), () => Promise.reject(new Refusal(code))))).toBe(code);
+  });
+
+  it.each([
+    ['that was never reached', { kind: 'unreached' }, 'uncertain'],
+    ['that could not be started', { kind: 'failed', step: 'exec', errno: 'ENOENT' }, 'uncertain'],
+    ['whose folder is gone', { kind: 'failed', step: 'directory', errno: 'ENOENT' }, 'file_failed'],
+    ['that resists', { kind: 'incomplete', exit: runExit() }, 'kill_incomplete'],
+  ] as const)('for a command %s after a change', async (_what, end, code) => {
+    const parts = setup();
+    parts.runs.script = () => ({ end });
+    expect(await refusedWith(changed(parts, (session) => session.local(command)))).toBe(code);
+    parts.expectClosed();
+  });
+
+  it('is none: a command that fails after a change is a result, and a bug a bug', async () => {
+    const parts = setup();
+    parts.runs.script = () => ({ end: { kind: 'exit', exit: runExit({ exitCode: 128 }) } });
+    const { result } = await changed(parts, (session) => session.local(command));
+    expect(result).toMatchObject({ ok: false, exitCode: 128 });
+    await expect(changed(setup(), () => Promise.reject(new TypeError('a bug')))).rejects.toThrow(TypeError);
   });
 });
 

@@ -12,12 +12,16 @@ const of = { user: 7, space, action: 'repo.clone', entries: ['TOKEN=secret'] } a
 /** A session on stand-ins. */
 export const setup = (settings?: Readonly<Record<string, string>>) => {
   const parts = workflowParts(settings);
-  const run = <T>(steps: (session: GitSession) => Promise<T>) =>
+  /** One that is not put on record, unless `steps` do that. */
+  const look = <T>(steps: (session: GitSession) => Promise<T>) =>
     GitSession.run(parts.dependencies, of, parts.context, steps);
-  /** Cleared away, counted anew, and everything given back: once. */
-  const expectClosed = (): void => {
-    expect(parts.helpers.calls.filter(({ call }) => call.verb === 'clear')).toHaveLength(1);
-    expect(parts.quota.asked).toStrictEqual(['changed 7']);
+  const run = <T>(steps: (session: GitSession) => Promise<T>) =>
+    look(async (session) => {
+      await session.begin();
+      return steps(session);
+    });
+  /** Everything given back: once. */
+  const expectGivenBack = (): void => {
     expect(parts.isFree()).toBe(true);
     expect(parts.runs.taken).toBe(1);
     expect(parts.runs.full).toBe(false);
@@ -25,7 +29,13 @@ export const setup = (settings?: Readonly<Record<string, string>>) => {
     parts.runs.take();
     expect(parts.runs.full).toBe(true);
   };
-  return { ...parts, run, expectClosed };
+  /** Cleared away, counted anew, and everything given back: once. */
+  const expectClosed = (): void => {
+    expect(parts.helpers.calls.filter(({ call }) => call.verb === 'clear')).toHaveLength(1);
+    expect(parts.quota.asked).toStrictEqual(['changed 7']);
+    expectGivenBack();
+  };
+  return { ...parts, look, run, expectGivenBack, expectClosed };
 };
 
 /** A clock that stands still until it is set. */
