@@ -45,6 +45,9 @@ const resolved = (path: string): string | undefined => {
 /** Variables that git takes as a path: of a program that it runs, and of a file that it trusts. */
 const followed = ['GIT_ASKPASS', 'GIT_SSL_CAINFO'];
 
+/** Places that lead git elsewhere than the worker: to its own folder, or what it has open. */
+const isRelative = (path: string): boolean => /^\/(proc|dev)(\/|$)/.test(path);
+
 /**
  * That no variable leads to something of a user's: a program there would run with the token, or be trusted.
  * @throws Refusal `bad_env`
@@ -57,8 +60,9 @@ export const checkEnvironment = (entries: readonly string[], { workDir }: Worker
     const [key, value] = [entry.slice(0, equals), entry.slice(equals + 1)];
     // More than one way to write a path: "//work/./u1"; and some variables hold several.
     const paths = value.split(':').filter((path) => path.startsWith('/'));
-    const target = followed.includes(key) ? resolved(value) : undefined;
-    if (paths.some((path) => isWithin(resolve(path))) || (target !== undefined && isWithin(target)))
-      throw new Refusal('bad_env');
+    const isFollowed = followed.includes(key);
+    const target = isFollowed ? resolved(value) : undefined;
+    const leadsIn = paths.some((path) => isWithin(resolve(path))) || (target !== undefined && isWithin(target));
+    if (leadsIn || (isFollowed && isRelative(resolve(value)))) throw new Refusal('bad_env');
   }
 };

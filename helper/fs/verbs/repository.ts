@@ -18,10 +18,14 @@ import { ofPath } from '../refusal.ts';
 const found = <T>(home: number, names: readonly string[], act: (there: Held) => T): T =>
   ofPath(() => within(home, names.slice(0, -1), (folder) => holding(folder, names.at(-1) ?? '', act)));
 
+/** Whether this is a clone's own `.git`: a folder, whose `commondir` would take git to another repository. */
+const isOwn = ({ descriptor, stat }: Held): boolean =>
+  stat.isDirectory() && lstatSync(at(descriptor, 'commondir'), { throwIfNoEntry: false }) === undefined;
+
 const projectAt = (home: number, project: string): FsResults['repository']['project'] =>
   found(home, ['repos', project], ({ descriptor, stat }) => {
     if (!stat.isDirectory()) return 'other';
-    return lstatSync(at(descriptor, '.git'), { throwIfNoEntry: false })?.isDirectory() === true ? 'clone' : 'other';
+    return ifThere(() => holding(descriptor, '.git', isOwn)) === true ? 'clone' : 'other';
   });
 
 const worktreeAt = (home: number, project: string, names: readonly string[]) =>

@@ -33,6 +33,7 @@ describe('what is at the place of a clone', () => {
     ['a repository whose .git is a link', 'mkdir -p d repos/p; ln -s ../../d repos/p/.git', 'other'],
     ['one whose .git is a file', 'mkdir repos/p; echo "gitdir: $HOME/d" > repos/p/.git', 'other'],
     ['one whose .git is a pipe', 'mkdir repos/p; mkfifo repos/p/.git', 'other'],
+    ['one whose .git leads to another', 'mkdir -p repos/p/.git; echo "$HOME/d" > repos/p/.git/commondir', 'other'],
     ['a closed one', 'mkdir -p repos/p/.git; chmod 000 repos/p', 'other'],
     ['one in a closed folder', 'mkdir -p repos/p/.git; chmod 000 repos', 'other'],
     ['one outside', 'rmdir repos; mkdir -p "$OUT/p/.git"; ln -s ../../outside repos', 'other'],

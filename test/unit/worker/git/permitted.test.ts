@@ -177,6 +177,12 @@ describe('the environment', () => {
         expect(check(`${key}=${way}`), `${key} ${way}`).toBe('bad_env');
   });
 
+  it('never names what is elsewhere for git than for the worker', () => {
+    for (const path of ['/proc/self/cwd/evil', '//proc/./thread-self/cwd/evil', '/dev/fd/3', '/proc'])
+      for (const key of ['GIT_ASKPASS', 'GIT_SSL_CAINFO']) expect(check(`${key}=${path}`), path).toBe('bad_env');
+    expect(check('GIT_ASKPASS=/procedure/askpass')).toBe('taken');
+  });
+
   it('never names what can’t be resolved', () => {
     for (const way of [at('loop'), at('program', 'x')]) expect(check(`GIT_ASKPASS=${way}`), way).toBe('bad_env');
   });
