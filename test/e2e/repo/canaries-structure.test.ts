@@ -1,3 +1,6 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Canaries } from '../../support/canary.ts';
 import { unreached } from '../../support/counting-server.ts';
@@ -7,8 +10,16 @@ import { systemTools } from '../../support/user.ts';
 let scene: GitScene;
 let next = 618_000;
 
+/** A clone with a worktree that is one commit ahead, and where it is kept as it was. */
+let base: { readonly work: Work; readonly commit: string };
+let kept: string;
+
 beforeAll(async () => {
   scene = await GitScene.start(systemTools('sh'));
+  const work = await scene.worked(next++);
+  base = { work, commit: await scene.commit(work) };
+  kept = join(scene.service.folder, 'kept.tar');
+  execFileSync('tar', ['-C', scene.at(work.user, ''), '-cf', kept, '.']);
 });
 afterAll(() => scene.stop());
 
@@ -24,6 +35,16 @@ const sh = ({ user, project, folder, branch }: Work, script: string): Promise<st
   };
   const set = Object.entries(names).map(([key, value]) => `${key}='${value}'`);
   return scene.sh(user, '', `${set.join('; ')}; ${script}`);
+};
+
+/** The clone, the worktree and the remote as they were before anything was done to them. */
+const restored = (): typeof base => {
+  const { work } = base;
+  const home = scene.at(work.user, '');
+  for (const name of readdirSync(home)) rmSync(join(home, name), { recursive: true });
+  execFileSync('tar', ['-C', home, '-xpf', kept]);
+  work.repository.git('update-ref', '-d', `refs/heads/${work.branch}`);
+  return base;
 };
 
 /** Makes another repository of the user's, whose settings are traps. */
@@ -84,8 +105,7 @@ test.each([
     `${otherRepository}; R=$(sed 's/^gitdir: //' $W/.git); echo "$HOME/other" >$R/commondir`,
   ],
 ])('%s: the push is refused', async (_what, script) => {
-  const work = await scene.worked(next++);
-  const commit = await scene.commit(work);
+  const { work, commit } = restored();
   await sh(work, script);
   expect(await judged(work, commit)).toMatch(/^(400|403|404) /);
 });
@@ -107,8 +127,7 @@ test.each([
   ['its shallow file names the tip too', 'git -C $W rev-parse HEAD >>$G/shallow'],
   ['it has no shallow file', 'rm $G/shallow'],
 ])('%s: works, or is refused', async (_what, script) => {
-  const work = await scene.worked(next++);
-  const commit = await scene.commit(work);
+  const { work, commit } = restored();
   await sh(work, script);
   await judged(work, commit);
 });
