@@ -89,17 +89,18 @@ const through = async (scope: Scope, set: readonly Trap[], proven: 'proven' | 't
   expect(fetched, 'no more was fetched than the branch').toBe('');
 };
 
-traps('programs in the user’s own configuration', () => through('home', programTraps, 'proven'));
+traps('programs, detours, more refs and options in the user’s own configuration', () =>
+  through('home', [...programTraps, ...detourTraps, ...moreRefsTraps], 'proven'),
+);
 traps('programs in the clone’s configuration', () => through('clone', programTraps, 'to be proved'));
-traps('programs in the worktree’s configuration', () => through('worktree', programTraps, 'proven'));
+traps('programs and detours in the worktree’s configuration', () =>
+  through('worktree', [...programTraps, ...detourTraps], 'proven'),
+);
 traps('programs that only the home can name, and passwords of the user’s', () =>
   through('home', homeTraps, 'to be proved'),
 );
 traps('hooks, attributes, and another repository that the clone borrows from', () =>
   through('clone', repositoryTraps, 'to be proved'),
 );
-traps('detours in the user’s own configuration', () => through('home', detourTraps, 'proven'));
 traps('detours in the clone’s configuration', () => through('clone', detourTraps, 'to be proved'));
-traps('detours in the worktree’s configuration', () => through('worktree', detourTraps, 'proven'));
-traps('more refs and options in the user’s own configuration', () => through('home', moreRefsTraps, 'proven'));
 traps('more refs and options in the clone’s configuration', () => through('clone', moreRefsTraps, 'to be proved'));

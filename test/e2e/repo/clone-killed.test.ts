@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { beside, clean, done, failed, GitScene, type Work } from '../../support/git-scene.ts';
+import { beside, clean, done, failed, GitScene } from '../../support/git-scene.ts';
 import type { Hold, SeenRequest } from '../../support/git-server.ts';
 import { statusOf } from '../../support/keyed.ts';
 import { processesOf } from '../../support/processes.ts';
@@ -108,8 +108,7 @@ test.each([
 
 test('pipes in the places of files that git or the helper reads don’t hold a workflow for longer than its limit', async () => {
   const pipes = ['config', 'packed-refs', 'shallow', 'objects/info/alternates', 'HEAD', 'index'];
-  const works: Work[] = [];
-  for (const _pipe of pipes) works.push(await scene.worked(next++));
+  const works = await Promise.all(pipes.map(() => scene.worked(next++)));
   const asked = pipes.map(async (pipe, index) => {
     const work = works[index];
     if (!work) throw new Error('no worktree');
