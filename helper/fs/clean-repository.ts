@@ -4,17 +4,16 @@
  * from it into the other one by a fetch, which names every object anew by what is in it.
  * Rights: the user's.
  * Called by: the verb scratch.
- * Fails: `bad_target` or `not_found` when the clone isn't there or has nothing fit to be borrowed; else with the error
- * of the system call.
+ * Fails: `bad_target` when the clone has nothing fit to be borrowed; else with the error of the system call.
  *
  * Borrowed objects need the ends of the clone's shallow history: without them git looks for parents that nobody has,
  * and a push fails once upstream has moved on. Of that file only ids come along, and a pipe there is not waited for.
  */
 import { type FsCleanRepository, scratchNames } from '../contract/fs.ts';
-import { atPlace, beneathNames } from './beneath.ts';
-import { at, type Held } from './descriptor.ts';
+import { atPlace } from './beneath.ts';
+import { at } from './descriptor.ts';
 import { firstBytes, makeFile, newMode } from './file.ts';
-import { inNewFolder, makeFolder } from './folders.ts';
+import { inNewFolder, makeFolder, within } from './folders.ts';
 import { pathOf } from './pointers.ts';
 import { FsRefusal } from './refusal.ts';
 
@@ -37,11 +36,6 @@ interface Loan {
   readonly shallow: Buffer | undefined;
 }
 
-const folderOnly = ({ descriptor, stat }: Held): number => {
-  if (!stat.isDirectory()) throw new FsRefusal('bad_target');
-  return descriptor;
-};
-
 /** @throws FsRefusal `bad_target` for anything but a file of ids */
 const shallowOf = (git: number, format: FsCleanRepository['format']): Buffer | undefined => {
   try {
@@ -58,16 +52,12 @@ const shallowOf = (git: number, format: FsCleanRepository['format']): Buffer | u
   }
 };
 
-/** What a clone lends. Its folder, `.git` and `objects` are real folders; `repos` may be a link beneath the home. */
+/** What a clone lends, found by real folders only. */
 const loanOf = (home: number, project: string, format: FsCleanRepository['format']): Loan =>
-  beneathNames(home, ['repos', project], (place) =>
-    atPlace(place, (clone) =>
-      atPlace({ folder: folderOnly(clone), name: '.git', names: [] }, (git) => ({
-        objects: atPlace({ folder: folderOnly(git), name: 'objects', names: [] }, (found) => pathOf(folderOnly(found))),
-        shallow: shallowOf(git.descriptor, format),
-      })),
-    ),
-  );
+  within(home, ['repos', project, '.git'], (git) => ({
+    objects: within(git, ['objects'], pathOf),
+    shallow: shallowOf(git, format),
+  }));
 
 /** One repository, in the held scratch folder. */
 const makeRepository = (scratch: number, own: string, format: FsCleanRepository['format'], loan?: Loan): void => {

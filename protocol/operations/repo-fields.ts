@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { pathLengthMax } from '../limits.ts';
-import type { Operation } from '../operation.ts';
+import { pathLengthMax, usageTimeoutMs } from '../limits.ts';
+import type { Operation, TimeLimits } from '../operation.ts';
 import { parseRepositoryUrl } from '../repository-url.ts';
 import { answeredWith, environment, text } from '../values.ts';
 
@@ -59,8 +59,8 @@ const dangerousVariables = new RegExp(
   'i',
 );
 
-/** Paths outside the work dir: their programs run where the token is, or are trusted. */
-const pathVariables = ['GIT_ASKPASS', 'GIT_SSL_CAINFO'];
+/** Variables that git takes as a path outside the work dir: of a program that runs where the token is, and of a file that is trusted. */
+export const pathVariables: readonly string[] = ['GIT_ASKPASS', 'GIT_SSL_CAINFO'];
 
 const isHarmless = (entry: string): boolean => {
   const equals = entry.indexOf('=');
@@ -91,18 +91,6 @@ export const folder = z.string().min(1).max(pathLengthMax);
 /** A commit's id: SHA-1 or SHA-256. */
 export const commit = z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/);
 
-/** What a worktree's route answers. `commit` is null when it was not made. */
-export const worktreeResult = z.strictObject({
-  ...gitResult,
-  folder,
-  branch: branchName,
-  commit: commit.nullable(),
-  workspaceId: z.string().max(pathLengthMax),
-});
-
-/** What a push is answered with: the branch, and the commit that it was to get; null when it has none. */
-export const pushResult = z.strictObject({ ...gitResult, branch: branchName, commit: commit.nullable() });
-
 /** What can stand in the way of each of these routes. */
 export const gitErrors = [
   'bad_env',
@@ -119,19 +107,33 @@ export const gitErrors = [
   'worker_unavailable',
 ] as const satisfies Operation['errors'];
 
-/** What can stand in the way of making a worktree. */
-export const worktreeErrors = [
-  ...gitErrors,
-  'disk_quota',
-  'usage_failed',
-  'no_project',
-  'exists',
-] as const satisfies Operation['errors'];
+/** What every route has that runs git for its caller. */
+const gitRow = { effect: 'mutate', streams: ['stdout', 'stderr'], startsRun: true } as const;
 
-/** What can stand in the way of a push. */
-export const pushErrors = [
-  ...gitErrors,
-  'no_worktree',
-  'protected_branch',
-  'wrong_branch',
-] as const satisfies Operation['errors'];
+/** What the routes that make a worktree have in common; `commit` is null when it was not made. */
+export const worktreeRow = {
+  ...gitRow,
+  result: z.strictObject({
+    ...gitResult,
+    folder,
+    branch: branchName,
+    commit: commit.nullable(),
+    workspaceId: z.string().max(pathLengthMax),
+  }),
+  asRoot: 'checks the clone’s URL and its host; the spawner forks, sets the limits and drops',
+  asUser: 'git, on the network in a clean repository only; the fs helper moves the worktree to its place',
+  errors: [...gitErrors, 'disk_quota', 'usage_failed', 'no_project', 'exists'],
+  // What the space holds may have to be counted first, and what is left cleared away.
+  timeLimitMs: (limits: TimeLimits) => usageTimeoutMs + limits.execMs + limits.fileMs,
+} as const satisfies Partial<Operation>;
+
+/** What the routes that push have in common: the branch, and the commit that it was to get; null when it has none. */
+export const pushRow = {
+  ...gitRow,
+  result: z.strictObject({ ...gitResult, branch: branchName, commit: commit.nullable() }),
+  asRoot: 'checks the branch, the clone’s URL and its host; the spawner forks, sets the limits and drops',
+  asUser: 'git, on the network in a clean repository only, into which it fetched the commit',
+  errors: [...gitErrors, 'no_worktree', 'protected_branch', 'wrong_branch'],
+  // What is left may have to be cleared away.
+  timeLimitMs: (limits: TimeLimits) => limits.execMs + limits.fileMs,
+} as const satisfies Partial<Operation>;

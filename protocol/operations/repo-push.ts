@@ -1,31 +1,21 @@
 import { z } from 'zod';
-
 import type { Operation } from '../operation.ts';
 import { userNumber } from '../values.ts';
-import { lowerCaseUuid, project, pushErrors, pushResult, repositoryEnvironment } from './repo-fields.ts';
+import { lowerCaseUuid, project, pushRow, repositoryEnvironment } from './repo-fields.ts';
 
 /**
  * Pushes a conversation's branch, to exactly one ref, without force.
  * Source: specification, HTTP API, "POST /v1/repo/push".
  */
 export const repoPush = {
+  ...pushRow,
   route: '/v1/repo/push',
-  effect: 'mutate',
   params: z.strictObject({
     user: userNumber,
     project,
     conversation: lowerCaseUuid,
-
     env: repositoryEnvironment.optional(),
   }),
-  result: pushResult,
-  streams: ['stdout', 'stderr'],
-  asRoot: 'checks the branch, the clone’s URL and its host; the spawner forks, sets the limits and drops',
-  asUser: 'git, on the network in a clean repository only, into which it fetched the commit',
   audit: 'repo.push',
-  startsRun: true,
   secrets: ['project', 'conversation', 'env'],
-  errors: pushErrors,
-  // What is left may have to be cleared away.
-  timeLimitMs: (limits) => limits.execMs + limits.fileMs,
 } as const satisfies Operation;

@@ -7,6 +7,7 @@
 import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Refusal } from '../../protocol/errors.ts';
+import { pathVariables } from '../../protocol/operations/repo-fields.ts';
 import { parseRepositoryUrl, type RepositoryUrl } from '../../protocol/repository-url.ts';
 import type { WorkerConfig } from '../config.ts';
 
@@ -42,11 +43,8 @@ const resolved = (path: string): string | undefined => {
   }
 };
 
-/** Variables that git takes as a path: of a program that it runs, and of a file that it trusts. */
-const followed = ['GIT_ASKPASS', 'GIT_SSL_CAINFO'];
-
-/** Places that lead git elsewhere than the worker: to its own folder, or what it has open. */
-const isRelative = (path: string): boolean => /^\/(proc|dev)(\/|$)/.test(path);
+/** Whether a path leads each process elsewhere: to its own folder, or to what it has open. */
+const dependsOnReader = (path: string): boolean => /^\/(proc|dev)(\/|$)/.test(path);
 
 /**
  * That no variable leads to something of a user's: a program there would run with the token, or be trusted.
@@ -60,9 +58,9 @@ export const checkEnvironment = (entries: readonly string[], { workDir }: Worker
     const [key, value] = [entry.slice(0, equals), entry.slice(equals + 1)];
     // More than one way to write a path: "//work/./u1"; and some variables hold several.
     const paths = value.split(':').filter((path) => path.startsWith('/'));
-    const isFollowed = followed.includes(key);
+    const isFollowed = pathVariables.includes(key);
     const target = isFollowed ? resolved(value) : undefined;
     const leadsIn = paths.some((path) => isWithin(resolve(path))) || (target !== undefined && isWithin(target));
-    if (leadsIn || (isFollowed && isRelative(resolve(value)))) throw new Refusal('bad_env');
+    if (leadsIn || (isFollowed && dependsOnReader(resolve(value)))) throw new Refusal('bad_env');
   }
 };

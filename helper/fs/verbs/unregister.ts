@@ -3,7 +3,7 @@
  * would keep git from making it.
  * Rights: the user's.
  * Called by: main.ts, after the scratch folder was made anew: what is in it counts as there.
- * Fails: what the walk to the clone refuses, `file_failed`. Whatever in the repository isn't as git makes it stays.
+ * Fails: `bad_target` for anything but folders on the way to the clone, `file_failed`. Whatever in the repository isn't as git makes it stays.
  *
  * Only registrations of these two places go, locked ones too. Any other stays, even if its folder is gone: one that was
  * moved away for a while needs it.
@@ -95,13 +95,11 @@ export const unregister = (
   home: number,
   { project, worktree, refs }: FsCalls['unregister'],
 ): FsResults['unregister'] => {
-  beneathNames(home, ['repos', project], ({ folder, name = '' }) =>
-    within(folder, [name, '.git'], (git) => {
-      const isThere = lstatSync(at(git, worktreesName), { throwIfNoEntry: false })?.isDirectory() === true;
-      if (isThere) within(git, [worktreesName], (found) => clean(space, found, abandoned(space, home, worktree)));
-      removeHalfPacks(git);
-      for (const path of ['shallow', 'packed-refs', ...refs.map(bytesOf)]) unlock(git, path);
-    }),
-  );
+  within(home, ['repos', project, '.git'], (git) => {
+    const isThere = lstatSync(at(git, worktreesName), { throwIfNoEntry: false })?.isDirectory() === true;
+    if (isThere) within(git, [worktreesName], (found) => clean(space, found, abandoned(space, home, worktree)));
+    removeHalfPacks(git);
+    for (const path of ['shallow', 'packed-refs', ...refs.map(bytesOf)]) unlock(git, path);
+  });
   return {};
 };

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { beside, done, failed, GitScene, type RepoRoute, refusal, type Work } from '../../support/git-scene.ts';
+import { afterAll, beforeAll, test } from 'vitest';
+import { beside, done, failed, GitScene, type RepoRoute, type Work } from '../../support/git-scene.ts';
+import { expectRefused, repoRoutes } from '../../support/repo-requests.ts';
 import { homeOf, systemTools } from '../../support/user.ts';
 
 const user = 622_000;
@@ -16,30 +16,8 @@ beforeAll(async () => {
 });
 afterAll(() => scene.stop());
 
-/** Fields that would do for each route. */
-const fieldsOf = (route: RepoRoute): Readonly<Record<string, unknown>> => {
-  const { project, conversation } = work;
-  if (route === 'clone') return { user, url: scene.server.url('group/other.git') };
-  const id = route.startsWith('agent')
-    ? { id: randomUUID() }
-    : { conversation: route === 'push' ? conversation : randomUUID() };
-  return { user, project, ...id, ...(route.endsWith('worktree') ? { baseBranch: 'main' } : {}) };
-};
-
-/** Asks each of these routes, and expects a refusal, before git is asked anything. */
-const refused = async (routes: readonly RepoRoute[], more: Readonly<Record<string, unknown>>, code: string) => {
-  const [asked, pushed] = [scene.server.seen.length, work.repository.pushed().length];
-  for (const route of routes) {
-    const answer = await scene.ask(route, { ...fieldsOf(route), ...more });
-    expect(refusal(answer), `${route} ${JSON.stringify(more).slice(0, 120)}`).toEqual([400, code]);
-    for (const value of Object.values(more))
-      if (typeof value === 'string' && value.length > 8) expect(answer.text).not.toContain(value);
-  }
-  expect(scene.server.seen).toHaveLength(asked);
-  expect(work.repository.pushed()).toHaveLength(pushed);
-};
-
-const all: readonly RepoRoute[] = ['clone', 'worktree', 'push', 'agent-worktree', 'agent-push'];
+const refused = (routes: readonly RepoRoute[], more: Readonly<Record<string, unknown>>, code: string) =>
+  expectRefused(scene, work, routes, more, code);
 
 /** All that could change what git does, whom it asks, or what runs beside it. */
 const badEntries: readonly string[] = [
@@ -166,7 +144,7 @@ test('an askpass program that is no absolute path, or the user’s to write: bad
       `/proc/self/root${inWork}`,
     ]) {
       const [, ...rest] = scene.server.env();
-      await refused(all, { env: [`GIT_ASKPASS=${path}`, ...rest] }, 'bad_env');
+      await refused(repoRoutes, { env: [`GIT_ASKPASS=${path}`, ...rest] }, 'bad_env');
       await refused(['push'], { env: [...scene.server.env(), `GIT_ASKPASS=${path}`] }, 'bad_env');
     }
   } finally {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { failed, GitScene, type RepoRoute, refusal, type Work } from '../../support/git-scene.ts';
+import { failed, GitScene, type RepoRoute, type Work } from '../../support/git-scene.ts';
+import { expectRefused, fieldsFor, repoRoutes } from '../../support/repo-requests.ts';
 import { systemTools } from '../../support/user.ts';
 
 const user = 619_000;
@@ -14,31 +15,10 @@ beforeAll(async () => {
 });
 afterAll(() => scene.stop());
 
-/** Fields that would do for each route. */
-const fieldsOf = (route: RepoRoute): Readonly<Record<string, unknown>> => {
-  const { project, conversation } = work;
-  if (route === 'clone') return { user, url: scene.server.url('group/other.git') };
-  const id = route.startsWith('agent')
-    ? { id: randomUUID() }
-    : { conversation: route === 'push' ? conversation : randomUUID() };
-  return { user, project, ...id, ...(route.endsWith('worktree') ? { baseBranch: 'main' } : {}) };
-};
-
-/** Asks each of these routes, and expects a refusal, before git is asked anything. */
-const refused = async (routes: readonly RepoRoute[], more: Readonly<Record<string, unknown>>, code: string) => {
-  const [asked, pushed] = [scene.server.seen.length, work.repository.pushed().length];
-  for (const route of routes) {
-    const answer = await scene.ask(route, { ...fieldsOf(route), ...more });
-    expect(refusal(answer), `${route} ${JSON.stringify(more).slice(0, 120)}`).toEqual([400, code]);
-    for (const value of Object.values(more))
-      if (typeof value === 'string' && value.length > 8) expect(answer.text).not.toContain(value);
-  }
-  expect(scene.server.seen).toHaveLength(asked);
-  expect(work.repository.pushed()).toHaveLength(pushed);
-};
-
-const all: readonly RepoRoute[] = ['clone', 'worktree', 'push', 'agent-worktree', 'agent-push'];
-const named = all.slice(1);
+const fieldsOf = (route: RepoRoute) => fieldsFor(scene, work, route);
+const refused = (routes: readonly RepoRoute[], more: Readonly<Record<string, unknown>>, code: string) =>
+  expectRefused(scene, work, routes, more, code);
+const named = repoRoutes.slice(1);
 
 describe('names', () => {
   it.each(
@@ -156,7 +136,7 @@ describe('names', () => {
 
 describe('fields', () => {
   it('that are missing, of another type, or not known: bad_request', async () => {
-    for (const route of all) {
+    for (const route of repoRoutes) {
       const fields = fieldsOf(route);
       for (const name of Object.keys(fields)) {
         await refused([route], { [name]: undefined }, 'bad_request');
@@ -177,8 +157,8 @@ describe('fields', () => {
       { remote: 'x' },
       { dir: 'x' },
     ])
-      await refused(all, more, 'bad_request');
+      await refused(repoRoutes, more, 'bad_request');
     for (const env of ['A=x', [1], ['A'], ['1A=x'], ['A=x\0y'], Array.from({ length: 129 }, (_, at) => `V${at}=`)])
-      await refused(all, { env }, 'bad_request');
+      await refused(repoRoutes, { env }, 'bad_request');
   });
 });

@@ -163,13 +163,13 @@ describe('the repository that borrows', () => {
     ['shallow ends from a pipe', 'mkfifo shallow'],
     ['shallow ends behind a link', `echo ${id} > "$OUT/ids"; ln -s "$OUT/ids" shallow`],
     ['shallow ends that are a folder', 'mkdir shallow'],
-    ['no objects', 'rm -rf objects', 'not_found'],
+    ['no objects', 'rm -rf objects', 'file_failed'],
     ['objects behind a link', 'mv objects o; ln -s o objects'],
     ['objects that are a pipe', 'rm -rf objects; mkfifo objects'],
     ['a .git that is a link', 'cd ..; mv .git g; ln -s g .git'],
     ['a .git that is a file', 'cd ..; rm -rf .git; echo "gitdir: $HOME/x" > .git'],
     ['a clone that is a link', 'cd ../..; mv p r; ln -s r p'],
-    ['no clone', 'cd ../..; rm -rf p', 'not_found'],
+    ['no clone', 'cd ../..; rm -rf p', 'file_failed'],
   ])('is refused for a clone with %s', async (_name, script, code = 'bad_target') => {
     makeProjects(user, 'p');
     user.sh(`cd repos/p/.git; ${script}`);
