@@ -17,6 +17,7 @@ import { Spawner } from '../../../worker/runs/spawner.ts';
 import { Spaces } from '../../../worker/spaces.ts';
 import { collectingLog } from './support/collect.ts';
 import { StandInQuota } from './support/quota.ts';
+import { handleOf } from './support/run-handle.ts';
 
 type End = RunEnd | { readonly kind: 'incomplete'; readonly exit: RunExit };
 
@@ -48,21 +49,7 @@ class StandInRuns extends Runs {
     if (this.refusal) throw this.refusal;
     this.plans.push(plan);
     for (const [stream, text] of this.output) sink(stream, Buffer.from(text), () => undefined);
-    const never = (): never => {
-      throw new Error('a run that is waited for is not spoken to');
-    };
-    const controls = {
-      listens: true,
-      stop: never,
-      kill: never,
-      signal: never,
-      resize: never,
-      accepts: never,
-      offer: never,
-      closeInput: never,
-    };
-    const started = new Promise<void>(() => undefined);
-    return { outcome: Promise.resolve(this.end), gone: this.gone.promise, started, controls };
+    return handleOf(Promise.resolve(this.end), this.gone.promise);
   }
 }
 

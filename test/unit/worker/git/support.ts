@@ -13,6 +13,7 @@ import { Spawner } from '../../../../worker/runs/spawner.ts';
 import { Spaces } from '../../../../worker/spaces.ts';
 import { collectingLog } from '../support/collect.ts';
 import { StandInQuota } from '../support/quota.ts';
+import { handleOf } from '../support/run-handle.ts';
 
 /** An exit with code 0, unless it is said otherwise. */
 export const runExit = (change: Partial<RunExit> = {}): RunExit => ({
@@ -37,9 +38,6 @@ export interface Scripted {
 }
 
 const lost: RunEnd = { kind: 'lost' };
-const never = (): never => {
-  throw new Error('a command of a workflow is not spoken to');
-};
 
 /** Takes plans, each in the one place that was taken for all, and ends each run as the test says. */
 export class StandInRuns extends Runs {
@@ -67,18 +65,10 @@ export class StandInRuns extends Runs {
     const { end = { kind: 'exit', exit: runExit() }, stdout, stderr, gone } = this.script(plan);
     if (stdout !== undefined) sink('stdout', Buffer.from(stdout), () => undefined);
     if (stderr !== undefined) sink('stderr', Buffer.from(stderr), () => undefined);
-    const controls = {
-      listens: true,
-      stop: never,
-      kill: never,
-      signal: never,
-      resize: never,
-      accepts: never,
-      offer: never,
-      closeInput: never,
-    };
-    const started = new Promise<void>(() => undefined);
-    return { outcome: Promise.resolve(end), gone: (gone ?? Promise.resolve()).then(() => lost), started, controls };
+    return handleOf(
+      Promise.resolve(end),
+      (gone ?? Promise.resolve()).then(() => lost),
+    );
   }
 }
 
