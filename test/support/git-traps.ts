@@ -170,6 +170,10 @@ export const detourTraps: readonly Trap[] = [
     'reaches',
   ]),
   setting('proxy-of-remote-named-as-url', { 'remote.$U.proxy': 'http://$E' }, [asks, 'reaches']),
+  setting('certificate', { 'http.sslVerify': 'false' }, [
+    'unset GIT_SSL_CAINFO; git ls-remote "$U"',
+    /refs\/heads\/main/,
+  ]),
   setting('header', { 'http.extraHeader': 'X-Evil: evil' }, [asks, header('x-evil', 'evil')]),
   setting('header-of-url', { 'http.https://$S.extraHeader': 'X-Evil: evil' }, [asks, header('x-evil', 'evil')]),
   setting('user-agent', { 'http.userAgent': 'evil' }, [asks, header('user-agent', 'evil')]),

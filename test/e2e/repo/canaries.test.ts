@@ -70,6 +70,9 @@ const through = async (scope: Scope, set: readonly Trap[], proven: 'proven' | 't
   expect(repository.pushed().slice(pushed)).toEqual([`refs/heads/${branch} ${'0'.repeat(40)} ${commit} options=0`]);
   // Without an askpass program of the request's there is none.
   failed(await scene.push(work, { env: scene.server.env().slice(1) }));
+  // Nor is a certificate that nobody vouches for any good.
+  const unknown = scene.server.env().filter((entry) => !entry.startsWith('GIT_SSL_CAINFO='));
+  expect(failed(await scene.push(work, { env: unknown })).stderr).toContain('certificate');
   expect(canaries.filesWithToken()).toEqual([]);
   expect(scene.counting.reached).toEqual(unreached);
   expect(scene.server.seen.length).toBeGreaterThan(2);

@@ -160,7 +160,8 @@ describe('read', () => {
       const answer = (await helper.read('f')) as { size: number; text: boolean; content: string; reason: string };
       if (answer.reason === 'too_large') break;
       expect(answer.content.length).toBe(answer.size);
-      expect(answer.content.replaceAll('0123456789\n', '')).toBe('');
+      // The end need not be a line's: the kernel writes what crosses a page's end in two steps.
+      expect('0123456789\n'.repeat(answer.size / 11 + 1).startsWith(answer.content)).toBe(true);
       expect(answer.size).toBeGreaterThanOrEqual(last);
       last = answer.size;
       // Far on at once: what matters is a read while it grows.
