@@ -37,7 +37,10 @@ export interface CallOptions {
   readonly signal: AbortSignal;
 }
 
-const looks: readonly FsVerb[] = ['list', 'read', 'repository'];
+/** What is answered also while a change of the same user's is under way: by a helper of its own. */
+const besideChanges: readonly FsVerb[] = ['list', 'read'];
+
+const looks: readonly FsVerb[] = [...besideChanges, 'repository'];
 
 /** Whether a call changes nothing, and may be repeated. */
 const isRead = ({ verb }: FsCall): boolean => looks.includes(verb);
@@ -103,7 +106,7 @@ export class HelperPool {
   }
 
   #laneOf(user: number, call: FsCall): Lane {
-    const key = `${user} ${isRead(call) ? 'reads' : 'changes'}`;
+    const key = `${user} ${besideChanges.includes(call.verb) ? 'reads' : 'changes'}`;
     const lane = this.#lanes.get(key) ?? new Lane(user);
     this.#lanes.set(key, lane);
     return lane;

@@ -33,9 +33,15 @@ describe('the pool of fs helpers', () => {
     });
   });
 
-  it('never lets a read wait behind a change, and does the calls of one kind in their order', () => {
+  it('never lets a read wait behind a change, does the calls of one kind in their order, and a workflow’s with one helper', () => {
     const seen = played('lanes') as { stuck: { code: string } };
-    expect(seen).toMatchObject({ stuck: { code: 'uncertain' }, read: true, inOrder: true, helpers: 2 });
+    expect(seen).toMatchObject({
+      stuck: { code: 'uncertain' },
+      read: true,
+      inOrder: true,
+      looksWithChanges: true,
+      helpers: 2,
+    });
   });
 
   it('repeats a read once, with another helper, and believes nothing that is not a reply', () => {

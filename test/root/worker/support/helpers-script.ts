@@ -152,13 +152,20 @@ const scenarios: Readonly<Record<string, () => Promise<unknown>>> = {
   async lanes() {
     const pool = makePool();
     await spawner.start();
-    await told(pool, user, change('warm'));
+    const changed = await told(pool, user, change('warm'));
     await told(pool, user, list('warm'));
+    const look = await told(pool, user, { verb: 'repository', project: 'warm', worktree: null });
     const stuck = told(pool, user, change('hang'), 6_000);
     const read = await told(pool, user, list('quick'));
     const [one, two] = await Promise.all([told(pool, user, list('wait-a-bit')), told(pool, user, list('next'))]);
     const seen = of(uid).length;
-    return { stuck: await stuck, read: read.ms < 5_000, inOrder: two.ms >= 250 && one.pid === two.pid, helpers: seen };
+    return {
+      stuck: await stuck,
+      read: read.ms < 5_000,
+      inOrder: two.ms >= 250 && one.pid === two.pid,
+      looksWithChanges: look.pid === changed.pid,
+      helpers: seen,
+    };
   },
 
   async reads() {
@@ -187,6 +194,7 @@ const scenarios: Readonly<Record<string, () => Promise<unknown>>> = {
     const refused = await told(pool, user, list('refuse'));
     const kept = await told(pool, user, list('a'));
     const twice = await told(pool, user, list('says-twice'));
+    pool.discard(user); // the one of the look
     await eventually('the talkative one is gone', () => of(uid).length === 0, patienceMs);
     return {
       once,
