@@ -114,7 +114,7 @@ export class Canaries {
   async #proves({ name, set }: Trap, [script, shown]: NonNullable<Trap['control']>, place: TrapPlace): Promise<void> {
     const keep = `cp -p ${place.file} "$HOME/.kept" 2>/dev/null || : >"$HOME/.kept"`;
     const whole = `${keep}; ${set}; { ${script}; } 2>&1 || :; mv "$HOME/.kept" ${place.file}`;
-    const said = `${name}: ${await this.#run(place, whole, name, this.#scene.server.env())}`;
+    const said = `${name}: ${await this.#run(place, whole, name, this.#scene.server.plainEnv())}`;
     const { counting, server } = this.#scene;
     if (shown === 'runs') {
       expect(this.ran(), said).toContain(name);

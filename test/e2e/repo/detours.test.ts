@@ -24,7 +24,7 @@ afterAll(async () => {
 
 /** Shows that a git that is told nothing goes there; then all is forgotten. */
 const reachedByPlainGit = async (...args: readonly string[]): Promise<void> => {
-  const given = Object.fromEntries(scene.server.env().map((entry) => entry.split('=') as [string, string]));
+  const given = Object.fromEntries(scene.server.plainEnv().map((entry) => entry.split('=') as [string, string]));
   const options = { cwd: folder, env: { ...plainGitEnvironment, ...given } };
   await promisify(execFile)('git', args, options).catch(() => undefined);
   expect(scene.counting.reached.connections, args.join(' ')).toBeGreaterThan(0);
@@ -64,7 +64,7 @@ test('nor one within the host, nor one that comes with the second question', asy
 });
 
 test('worktree and push don’t follow one either', async () => {
-  const work = await scene.worked(next++);
+  const work = await scene.prepared(next++);
   await scene.commit(work);
   const path = `/${work.project.replace('__', '/')}.git/`;
   scene.server.redirect(path, `https://127.0.0.1:${scene.counting.port}/`);

@@ -87,6 +87,12 @@ describe('the environment of a git command', () => {
     expect(variables).toHaveLength(gitEnvironment('/w/u20007', 'https', []).length + 4);
   });
 
+  it('trusts no authority of the system’s beside one that the request names', () => {
+    const named = variablesOf('https', ['GIT_SSL_CAINFO=/etc/authority.pem']);
+    expect(named['GIT_SSL_CAPATH']).toBe(fixed.HOME);
+    expect(variablesOf('https', ['XGIT_SSL_CAINFO=/etc/authority.pem'])).not.toHaveProperty('GIT_SSL_CAPATH');
+  });
+
   it('has none of what is reserved', () => {
     const own = gitEnvironment('/w/u20007', 'https', []);
     expect(gitEnvironment('/w/u20007', 'https', ['EXECX_UID=0', 'EXECX_=1'])).toStrictEqual(own);
