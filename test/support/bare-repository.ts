@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 
 /** What a commit can hold: a file's content, a program's, or another repository's commit (a submodule). */
 export type Entry = string | { readonly program: string } | { readonly submodule: string };
@@ -21,6 +21,15 @@ while read -r old new ref; do
 done
 `;
 
+const configuration = `[core]
+	repositoryformatversion = 0
+	bare = true
+[http]
+	receivepack = true
+[receive]
+	advertisePushOptions = true
+`;
+
 const firstSecond = 1_700_000_000;
 
 /** A repository at the git server. Tests change it here, as others who push to it would. */
@@ -30,13 +39,10 @@ export class BareRepository {
 
   constructor(folder: string) {
     this.folder = folder;
-    mkdirSync(dirname(folder), { recursive: true });
-    execFileSync('git', ['init', '--quiet', '--bare', '--template=', '-b', 'main', folder], {
-      env: plainGitEnvironment,
-    });
-    this.git('config', 'http.receivepack', 'true');
-    this.git('config', 'receive.advertisePushOptions', 'true');
-    mkdirSync(join(folder, 'hooks'));
+    // As `git init --bare` makes it, which takes a process (gitrepository-layout(5)).
+    for (const name of ['objects', 'refs', 'hooks']) mkdirSync(join(folder, name), { recursive: true });
+    writeFileSync(join(folder, 'HEAD'), 'ref: refs/heads/main\n');
+    writeFileSync(join(folder, 'config'), configuration);
     writeFileSync(join(folder, 'hooks/pre-receive'), recordPushes);
     chmodSync(join(folder, 'hooks/pre-receive'), 0o755);
   }
@@ -66,14 +72,14 @@ export class BareRepository {
     };
     this.#commits += 1;
     const stream = [
-      `commit ${ref}\n`,
+      `commit ${ref}\nmark :1\n`,
       `committer Upstream <upstream@example.invalid> ${firstSecond + this.#commits} +0000\n`,
       data(message),
       ref in this.refs() ? `from ${ref}^0\n` : '',
       ...Object.entries(entries).map(change),
+      'get-mark :1\n',
     ];
-    this.#git(['fast-import', '--quiet'], stream.join(''));
-    return this.tip(branch);
+    return this.#git(['fast-import', '--quiet', '--cat-blob-fd=1'], stream.join('')).trimEnd();
   }
 
   /** The commit that a branch is at. */

@@ -1,8 +1,10 @@
+import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import type { BareRepository } from './bare-repository.ts';
+import { type BareRepository, plainGitEnvironment } from './bare-repository.ts';
+import { copyWork, type WorkPlace } from './copied-work.ts';
 import { CountingServer } from './counting-server.ts';
 import { GitServer } from './git-server.ts';
 import type { Answer } from './http.ts';
@@ -36,6 +38,7 @@ export class GitScene {
   readonly server: GitServer;
   readonly counting: CountingServer;
   #repositories = 0;
+  #pattern: WorkPlace | undefined;
 
   private constructor(service: Service, server: GitServer, counting: CountingServer) {
     this.service = service;
@@ -84,25 +87,43 @@ export class GitScene {
     return work;
   }
 
-  /** The same by plain git, which takes less time. */
-  async workedByHand(user: number): Promise<Work> {
-    const { repository, path, project } = this.repository();
-    const work = beside({ user, repository, project });
-    const args = ['clone', '-q', '--depth=1', '--no-tags', this.server.url(`${path}.git`), `repos/${project}`];
-    const { body, text } = await this.service.exec(user, 'git', args, { env: this.server.env() });
-    expect(body.exitCode, text).toBe(0);
-    return this.#added(work);
+  /** The same, prepared: a copy of what plain git has once made, so that little time goes into it. */
+  prepared(user: number): Promise<Work> {
+    return this.#copied(user, 'clone and worktree');
+  }
+
+  /** The clone alone, prepared. */
+  preparedClone(user: number): Promise<Work> {
+    return this.#copied(user, 'clone');
   }
 
   /** Another worktree of a clone, by plain git. */
-  workedBeside(work: Work): Promise<Work> {
-    return this.#added(beside(work));
+  async preparedBeside(work: Work): Promise<Work> {
+    const made = beside(work);
+    const { user, project, folder, branch } = made;
+    await this.git(user, `repos/${project}`, 'worktree', 'add', '-q', '-b', branch, this.at(user, folder));
+    return made;
   }
 
-  async #added(work: Work): Promise<Work> {
-    const { user, project, folder, branch } = work;
-    await this.git(user, `repos/${project}`, 'worktree', 'add', '-q', '-b', branch, this.at(user, folder));
+  async #copied(user: number, what: Parameters<typeof copyWork>[2]): Promise<Work> {
+    this.#pattern ??= this.#byPlainGit();
+    const { status, text } = await this.service.exec(user, 'git', ['--version']);
+    expect(status, `the user has a space: ${text}`).toBe(200);
+    const work = beside({ user, ...this.repository() });
+    copyWork(this.#pattern, { home: this.at(user, ''), work }, what);
     return work;
+  }
+
+  #byPlainGit(): WorkPlace {
+    const { repository, path, project } = this.repository();
+    const work = beside({ user: 0, repository, project });
+    const home = join(this.service.folder, 'pattern');
+    const clone = join(home, 'repos', project);
+    const git = (...args: readonly string[]) => execFileSync('git', args, { env: plainGitEnvironment, stdio: 'pipe' });
+    git('clone', '-q', '--depth=1', '--no-tags', `file://${repository.folder}`, clone);
+    git('-C', clone, 'config', 'remote.origin.url', this.server.url(`${path}.git`));
+    git('-C', clone, 'worktree', 'add', '-q', '-b', work.branch, join(home, work.folder));
+    return { home, work };
   }
 
   worktree({ user, project, conversation }: Work, more: Fields = {}, key?: string): Promise<Answer> {

@@ -7,11 +7,13 @@ export const eventually = async <T>(
   probe: () => T | undefined | false | Promise<T | undefined | false>,
   limitMs = 5_000,
 ): Promise<T> => {
-  const end = performance.now() + limitMs;
+  const start = performance.now();
   for (;;) {
     const seen = await probe();
     if (seen !== undefined && seen !== false) return seen;
-    if (performance.now() > end) throw new Error(`not within ${limitMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    const waitedMs = performance.now() - start;
+    if (waitedMs > limitMs) throw new Error(`not within ${limitMs} ms: ${what}`);
+    // The longer it takes, the more seldom: looking takes time from what is waited for.
+    await new Promise((resolve) => setTimeout(resolve, Math.min(50, Math.max(5, waitedMs / 10))));
   }
 };

@@ -133,7 +133,7 @@ test.each([
 });
 
 test('replaced and grafted commits are pushed as they are', async () => {
-  const work = await scene.worked(next++);
+  const work = await scene.prepared(next++);
   await sh(work, 'cd $W; echo good >f.txt; git add f.txt');
   const commit = await scene.commit(work, 'as it is');
   const other = await sh(
@@ -150,7 +150,7 @@ test('replaced and grafted commits are pushed as they are', async () => {
 });
 
 test('objects that are missing are fetched from nowhere', async () => {
-  const work = await scene.worked(next++);
+  const work = await scene.prepared(next++);
   const blob = await scene.git(work.user, work.folder, 'rev-parse', 'HEAD:README.md');
   await sh(
     work,
@@ -177,7 +177,7 @@ test('objects that are missing are fetched from nowhere', async () => {
 });
 
 test('a branch that is at a tag is pushed as a commit, or refused', async () => {
-  const work = await scene.worked(next++);
+  const work = await scene.prepared(next++);
   const commit = await scene.commit(work);
   await scene.git(work.user, work.folder, ...identity, 'tag', '-a', '-m', 'a', 'annotated');
   await sh(work, 'git -C $W rev-parse refs/tags/annotated >$G/refs/heads/$B');
@@ -185,7 +185,7 @@ test('a branch that is at a tag is pushed as a commit, or refused', async () => 
 });
 
 test('the URL of a clone that was changed: nobody is asked, by worktree or push', async () => {
-  const work = await scene.worked(next++);
+  const work = await scene.prepared(next++);
   await scene.commit(work);
   const own = scene.server.url(work.project.replace('__', '/'));
   const { path: another } = scene.repository();

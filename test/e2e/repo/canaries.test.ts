@@ -50,7 +50,7 @@ const through = async (scope: Scope, set: readonly Trap[], proven: 'proven' | 't
     await canaries.set(set, placeOf(scope, work));
   };
   if (scope === 'home')
-    await scene.sh(user, '', `git clone -q ${url} own; cd own; git fetch -q --tags`, scene.server.env());
+    await scene.sh(user, '', `git clone -q ${url} own; cd own; git fetch -q --tags`, scene.server.plainEnv());
   await setIn('home');
   done(await scene.ask('clone', { user, url }));
   expect(await scene.sh(user, `repos/${project}`, 'find .git/hooks 2>/dev/null || :'), 'no hook came with it').toBe('');

@@ -108,7 +108,7 @@ test.each([
 
 test('pipes in the places of files that git or the helper reads don’t hold a workflow for longer than its limit', async () => {
   const pipes = ['config', 'packed-refs', 'shallow', 'objects/info/alternates', 'HEAD', 'index'];
-  const works = await Promise.all(pipes.map(() => scene.worked(next++)));
+  const works = await Promise.all(pipes.map(() => scene.prepared(next++)));
   const asked = pipes.map(async (pipe, index) => {
     const work = works[index];
     if (!work) throw new Error('no worktree');

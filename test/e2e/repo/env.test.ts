@@ -11,7 +11,7 @@ let work: Work;
 
 beforeAll(async () => {
   scene = await GitScene.start(systemTools('sh'));
-  work = await scene.worked(user);
+  work = await scene.prepared(user);
   await scene.commit(work);
 });
 afterAll(() => scene.stop());

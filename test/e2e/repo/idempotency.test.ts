@@ -33,7 +33,7 @@ test('clone, worktree and push under their keys are told again, and ask nobody a
 });
 
 test('another token is the same request; another URL, branch or conversation is a conflict', async () => {
-  const work = await scene.cloned(next++);
+  const work = await scene.preparedClone(next++);
   const { user } = work;
   const first = done(await scene.worktree(work, {}, 'key'));
   const again = await scene.worktree(work, { env: scene.server.env('another') }, 'key');

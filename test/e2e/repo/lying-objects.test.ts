@@ -30,7 +30,7 @@ const pushByPlainGit = ({ user, project, branch }: Work, commit: string): Promis
     `git init -q --bare --template= control.git; cd control.git
      G=$HOME/repos/${project}/.git; echo $G/objects >objects/info/alternates; [ ! -f $G/shallow ] || cp $G/shallow .
      git push -q ${scene.server.url(`${project.replace('__', '/')}.git`)} ${commit}:refs/heads/${branch}`,
-    scene.server.env(),
+    scene.server.plainEnv(),
   );
 
 test.each([
@@ -38,7 +38,7 @@ test.each([
   ['a pack whose object isn’t what its name says', 'git repack -adq && rm -f .git/objects/??/*'],
   ['a commit graph that was written when an object lied', 'rm .git/shallow; git commit-graph write --reachable'],
 ])('%s doesn’t let a push overwrite a remote that has moved on', async (what, script) => {
-  const work = await scene.worked(next++);
+  const work = await scene.prepared(next++);
   const { user, repository, branch, folder, project } = work;
   const first = await scene.commit(work, 'first');
   done(await scene.push(work));

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => scene.stop());
 
 test('while a run is on, each of them is busy, and asks nobody', async () => {
-  const work = await scene.worked(next++);
+  const work = await scene.prepared(next++);
   const { user, project } = work;
   const held = await holdRun(scene.service, user);
   const asked = scene.server.seen.length;
@@ -38,7 +38,7 @@ test('while a run is on, each of them is busy, and asks nobody', async () => {
 });
 
 test('while a process is on, too', async () => {
-  const work = await scene.worked(next++);
+  const work = await scene.prepared(next++);
   const start = { workspaceId: String(work.user), tool: 'sh', args: ['-c', 'cat'] };
   const started = await scene.service.client.post('/v1/process/start', start);
   expect(started.status, started.text).toBe(200);
@@ -52,7 +52,7 @@ test('while a process is on, too', async () => {
 test.each(['clone', 'worktree', 'push'] as const)(
   'while a %s is on, changes are busy, looking is served, others go on',
   async (route) => {
-    const work = await scene.worked(next++);
+    const work = await scene.prepared(next++);
     const { user, project } = work;
     await scene.commit(work);
     const { path } = scene.repository();
@@ -88,7 +88,7 @@ test.each(['clone', 'worktree', 'push'] as const)(
 );
 
 test('over the limit: no clone, no worktree; a push is never refused for it, nor a delete', async () => {
-  const work = await scene.worked(next++);
+  const work = await scene.prepared(next++);
   const { user, project, conversation } = work;
   await scene.commit(work);
   await scene.sh(user, '', 'truncate -s 1000000 large');

@@ -9,7 +9,7 @@ let base: Work;
 
 beforeAll(async () => {
   scene = await GitScene.start(systemTools('sh'));
-  base = await scene.cloned(user);
+  base = await scene.preparedClone(user);
 });
 afterAll(() => scene.stop());
 
@@ -79,7 +79,7 @@ const heads: readonly (readonly [string, string, string, RegExp])[] = [
 ];
 
 test.each(heads)('HEAD on %s: refused, and nothing is pushed', async (_what, script, code, isSo) => {
-  const work = await scene.workedBeside(base);
+  const work = await scene.preparedBeside(base);
   await scene.commit(work);
   const refs = work.repository.refs();
   await scene.sh(work.user, work.folder, `B=${work.branch}; ${script}`);
@@ -96,7 +96,7 @@ test.each(heads)('HEAD on %s: refused, and nothing is pushed', async (_what, scr
 });
 
 test('a branch that is a name for another one is not what it seems: refused, or its own commit is pushed to its own ref', async () => {
-  const work = await scene.workedBeside(base);
+  const work = await scene.preparedBeside(base);
   const topic = await scene.commit(work, 'topic');
   const refs = work.repository.refs();
   await scene.sh(
@@ -120,7 +120,7 @@ test.each([
   ['a link to the worktree', 'mv "$W.away" "$W.real"; ln -s "$W.real" "$W"'],
   ['the clone, linked', 'ln -s "$HOME/repos/$P" "$W"'],
 ])('in the place of the worktree is %s: refused, and nothing is pushed', async (_what, script) => {
-  const work = await scene.workedBeside(base);
+  const work = await scene.preparedBeside(base);
   await scene.commit(work);
   const refs = work.repository.refs();
   const names = `B=${work.branch}; P=${work.project}; W=$HOME/${work.folder}`;

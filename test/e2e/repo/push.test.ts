@@ -43,7 +43,7 @@ describe('a push', () => {
   });
 
   it('goes on with more commits, and has nothing to do when there are none', async () => {
-    const work = await scene.workedByHand(next++);
+    const work = await scene.prepared(next++);
     const commits = [await scene.commit(work, 'one')];
     done(await scene.push(work));
     commits.push(await scene.commit(work, 'two'), await scene.commit(work, 'three'));
@@ -58,14 +58,14 @@ describe('a push', () => {
   });
 
   it('of a worktree without a commit of its own makes the branch', async () => {
-    const work = await scene.workedByHand(next++);
+    const work = await scene.prepared(next++);
     const commit = work.repository.tip('main');
     expect(done(await scene.push(work)).commit).toBe(commit);
     expect(work.repository.refs()).toHaveProperty([`refs/heads/${work.branch}`], commit);
   });
 
   it('works after upstream has moved on, and after another worktree has fetched that', async () => {
-    const work = await scene.workedByHand(next++);
+    const work = await scene.prepared(next++);
     const commit = await scene.commit(work);
     work.repository.commit('main', { 'README.md': 'moved\n' });
     work.repository.commit('main', { 'README.md': 'again\n' });
@@ -78,7 +78,7 @@ describe('a push', () => {
   });
 
   it('is not forced on a remote that has moved on: ok false, git’s words, unchanged', async () => {
-    const work = await scene.workedByHand(next++);
+    const work = await scene.prepared(next++);
     await scene.commit(work, 'one');
     done(await scene.push(work));
     const theirs = work.repository.commit(work.branch, { 'theirs.txt': 't\n' }, 'theirs');
@@ -94,7 +94,7 @@ describe('a push', () => {
   });
 
   it('that has gone back, or was written anew, is not forced either', async () => {
-    const work = await scene.workedByHand(next++);
+    const work = await scene.prepared(next++);
     await scene.commit(work, 'one');
     const two = await scene.commit(work, 'two');
     done(await scene.push(work));
@@ -104,7 +104,7 @@ describe('a push', () => {
   });
 
   it('that the server refuses is ok false in the server’s words', async () => {
-    const work = await scene.workedByHand(next++);
+    const work = await scene.prepared(next++);
     await scene.commit(work);
     work.repository.git('config', 'transfer.hideRefs', 'refs/heads/chat');
     const refs = work.repository.refs();
@@ -113,7 +113,7 @@ describe('a push', () => {
   });
 
   it('without the password, or with a wrong one, is git’s failure', async () => {
-    const work = await scene.workedByHand(next++);
+    const work = await scene.prepared(next++);
     await scene.commit(work);
     const refs = work.repository.refs();
     failed(await scene.push(work, { env: scene.server.env('wrong') }));
@@ -123,7 +123,7 @@ describe('a push', () => {
   });
 
   it('of an agent’s branch is the same, for its own kind', async () => {
-    const work = await scene.workedByHand(next++);
+    const work = await scene.prepared(next++);
     const { user, project } = work;
     const id = randomUUID();
     const push = () => scene.ask('agent-push', { user, project, id });
@@ -147,7 +147,7 @@ describe('a push', () => {
 });
 
 test('the right branch again: pushed; the caller can’t choose branch, ref or option', async () => {
-  const work = await scene.workedByHand(next++);
+  const work = await scene.prepared(next++);
   const commit = await scene.commit(work);
   await scene.git(work.user, work.folder, 'checkout', '--quiet', '-b', 'topic');
   expect(refusal(await scene.push(work))).toEqual([403, 'wrong_branch']);
@@ -166,7 +166,7 @@ test('the right branch again: pushed; the caller can’t choose branch, ref or o
 });
 
 test('no worktree, no clone, another user’s: no_worktree', async () => {
-  const work = await scene.workedByHand(next++);
+  const work = await scene.prepared(next++);
   await scene.commit(work);
   expect(refusal(await scene.push(work, { conversation: randomUUID() }))).toEqual([404, 'no_worktree']);
   expect(refusal(await scene.push(work, { project: 'group__none' }))).toEqual([404, 'no_worktree']);

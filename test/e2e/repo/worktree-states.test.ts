@@ -25,7 +25,7 @@ test('a clone that was given its whole history keeps it', async () => {
   const work = beside({ user, repository, project });
   const whole = () => inClone(work, 'log', '--format=%s', 'main');
   expect(await whole()).toBe('second');
-  await scene.sh(user, `repos/${project}`, 'git fetch -q --unshallow', scene.server.env());
+  await scene.sh(user, `repos/${project}`, 'git fetch -q --unshallow', scene.server.plainEnv());
   expect(await whole()).toBe('second\nfirst');
   // Once with the commit that the clone has, once with a newer one.
   done(await scene.worktree(beside(work)));
@@ -40,7 +40,7 @@ test('a clone that was given its whole history keeps it', async () => {
 });
 
 test('a ref that is in the way of the base branch’s: made all the same', async () => {
-  const work = await scene.cloned(next++);
+  const work = await scene.preparedClone(next++);
   await inClone(work, 'update-ref', 'refs/remotes/origin/release', 'HEAD');
   const tip = work.repository.commit('release/1.0', { 'r.txt': 'r\n' });
   expect(done(await scene.worktree(work, { baseBranch: 'release/1.0' })).commit).toBe(tip);
@@ -70,7 +70,7 @@ test.each([
   ['work', 409, 'exists'],
   ['repos', 404, 'no_project'],
 ] as const)('%s is a link: refused, and nothing is changed', async (name, status, code) => {
-  const work = await scene.worked(next++);
+  const work = await scene.prepared(next++);
   const { user, repository } = work;
   const commit = await scene.commit(work);
   await scene.sh(user, '', `mkdir elsewhere; mv ${name} elsewhere/; ln -s elsewhere/${name} ${name}`);
@@ -95,7 +95,7 @@ test.each([
 ])(
   'a filter removes the tree %s: nothing is told as made, or as not done, and the next try works',
   async (_when, steps) => {
-    const work = await scene.cloned(next++);
+    const work = await scene.preparedClone(next++);
     const { user, project, folder } = work;
     const tree = scene.at(user, '../tmp/.git-workflow/tree');
     await scene.sh(

@@ -59,7 +59,7 @@ test('a worktree has its folder, its branch, and the newest commit of its base, 
 });
 
 test('the folder is a workspace: a process starts in it, files are read by it', async () => {
-  const work = await scene.worked(next++);
+  const work = await scene.prepared(next++);
   const workspaceId = `${work.user}:${work.folder}`;
   const started = await scene.service.client.post('/v1/process/start', { workspaceId, tool: 'git', args: ['status'] });
   expect(started.status, started.text).toBe(200);
@@ -82,7 +82,7 @@ test('two conversations are apart, each from the newest commit; the same again i
 });
 
 test('a base other than the clone’s branch; a branch that only looks like one option or refspec is just not there', async () => {
-  const work = await scene.cloned(next++);
+  const work = await scene.preparedClone(next++);
   const tip = work.repository.commit('release/1.0', { 'r.txt': 'r\n' });
   expect(done(await scene.worktree(work, { baseBranch: 'release/1.0' })).commit).toBe(tip);
   for (const baseBranch of ['+main', 'refs/heads/main', 'v1', 'mai', 'origin/main'])
@@ -134,7 +134,7 @@ test('A’s clean-up leaves B’s folder alone that was moved away for a while',
 });
 
 test('a branch that another worktree holds is not taken from it', async () => {
-  const work = await scene.cloned(next++);
+  const work = await scene.preparedClone(next++);
   const { user, project } = work;
   await scene.git(user, `repos/${project}`, 'checkout', '--quiet', '-b', work.branch);
   const own = await scene.commit({ user, folder: `repos/${project}` }, 'own');
@@ -147,7 +147,7 @@ test('a branch that another worktree holds is not taken from it', async () => {
 });
 
 test('something else in its place stays: a file, an empty folder, a link', async () => {
-  const work = await scene.cloned(next++);
+  const work = await scene.preparedClone(next++);
   for (const make of ['echo f >"$P"', 'mkdir "$P"', 'ln -s ../../repos "$P"', 'ln -s nowhere "$P"']) {
     const it = beside(work);
     await scene.sh(it.user, '', `mkdir -p work/${it.conversation}; P=${it.folder}; ${make}`);
@@ -157,7 +157,7 @@ test('something else in its place stays: a file, an empty folder, a link', async
 });
 
 test('no such base branch: git’s words, nothing left, and it can be made of another one', async () => {
-  const work = await scene.cloned(next++);
+  const work = await scene.preparedClone(next++);
   const before = await refsOf(work);
   const body = failed(await scene.worktree(work, { baseBranch: 'nowhere' }));
   expect(body).toMatchObject({ commit: null, folder: work.folder, branch: work.branch, timedOut: false });
@@ -184,7 +184,7 @@ test('an empty repository: cloned, and no worktree of it, in git’s words, unti
 });
 
 test('no such clone, another user’s, and what is none', async () => {
-  const work = await scene.cloned(next++);
+  const work = await scene.preparedClone(next++);
   const { user, project } = work;
   await scene.git(user, 'repos', 'init', '--quiet', '--bare', 'bare');
   await scene.sh(user, 'repos', 'mkdir folder; echo f >file');
@@ -200,7 +200,7 @@ test('no such clone, another user’s, and what is none', async () => {
 });
 
 test('an agent’s: a folder and a branch of its own kind, deleted by the file route and made again', async () => {
-  const work = await scene.worked(next++);
+  const work = await scene.prepared(next++);
   const { user, project } = work;
   const id = randomUUID();
   const make = () => scene.ask('agent-worktree', { user, project, id, baseBranch: 'main' });
@@ -226,7 +226,7 @@ test('an agent’s: a folder and a branch of its own kind, deleted by the file r
 });
 
 test('a space that no longer has the clone, after a reset: no_project; a new clone serves', async () => {
-  const work = await scene.worked(next++);
+  const work = await scene.prepared(next++);
   expect((await ask(scene.service, 'workspace/reset', { user: work.user })).status).toBe(200);
   expect(refusal(await scene.worktree(work))).toEqual([404, 'no_project']);
   const url = scene.server.url(`${work.project.replace('__', '/')}.git`);
