@@ -333,12 +333,17 @@ const slowed = (folders: number) => {
   });
   const pid = (): number => Number(readFileSync(`/proc/${tracer.pid}/task/${tracer.pid}/children`, 'utf8').trim());
   /** Waits until it has this folder open. */
-  const isIn = (path: string) =>
-    eventually(`the count is in ${path}`, () => {
-      const fds = pid() > 0 ? readdirSync(`/proc/${pid()}/fd`) : [];
-      return fds.some((fd) => readlinkOrNone(`/proc/${pid()}/fd/${fd}`) === join(space, path));
-    });
+  const isIn = (path: string) => eventually(`the count is in ${path}`, () => openIn(pid()).includes(join(space, path)));
   return { outcome, pid, isIn };
+};
+
+/** What a process has open. It may be gone already: strace tries itself out on children of its own first. */
+const openIn = (pid: number): string[] => {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).flatMap((fd) => readlinkOrNone(`/proc/${pid}/fd/${fd}`) ?? []);
+  } catch {
+    return [];
+  }
 };
 
 const readlinkOrNone = (path: string): string | undefined => {
