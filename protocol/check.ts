@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { ErrorCode } from './errors.ts';
-import { Refusal } from './errors.ts';
+import { errorRow, Refusal } from './errors.ts';
 import type { Operation, SizeLimits } from './operation.ts';
 
 const nameable = /^[A-Za-z_][A-Za-z0-9_]{0,31}$/;
@@ -33,9 +33,18 @@ const sentence = (issue: z.core.$ZodIssue): string => {
 const codeOf = (issue: z.core.$ZodIssue): ErrorCode =>
   issue.code === 'custom' && issue.params?.['code'] ? (issue.params['code'] as ErrorCode) : 'bad_request';
 
+/** What is wrong about a field is told with its name; of what is only not there, nothing more than that. */
+const refusalOf = (issue: z.core.$ZodIssue): Refusal => {
+  const code = codeOf(issue);
+  const { status, text } = errorRow(code);
+  if (code === 'bad_request') return new Refusal(code, undefined, sentence(issue));
+  const isOfField = status === 400 && issue.path.length > 0;
+  return new Refusal(code, undefined, isOfField ? `${text} ${sentence(issue)}` : text);
+};
+
 /**
  * Checks a value from outside against a schema.
- * @throws Refusal `bad_request` (naming the field, never its value) or the code that the failed check carries
+ * @throws Refusal `bad_request` or the code that the failed check carries; what is wrong names the field, never its value
  */
 export const check = <Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> => {
   const outcome = schema.safeParse(value, { reportInput: true });
@@ -43,8 +52,7 @@ export const check = <Schema extends z.ZodType>(schema: Schema, value: unknown):
   const { issues } = outcome.error;
   const issue = issues.find((candidate) => codeOf(candidate) === 'bad_request') ?? issues[0];
   if (issue === undefined) throw new Error('a failed check names no issue');
-  const code = codeOf(issue);
-  throw code === 'bad_request' ? new Refusal(code, undefined, sentence(issue)) : new Refusal(code);
+  throw refusalOf(issue);
 };
 
 /**

@@ -22,13 +22,11 @@ export const userNumber = z.int().min(0).max(userNumberMax);
 /** The caller's arguments of a tool. Their meaning is the caller's to judge. */
 export const argumentList = z.array(argumentText).max(argumentsMax);
 
-/**
- * Environment entries of one run. They go to that run alone: never to disk, log or audit.
- * A key is a POSIX name: `=` or NUL in it would change which variable is set.
- */
-export const environment = z
-  .array(argumentText.regex(/^[A-Za-z_][A-Za-z0-9_]*=/, 'must be KEY=VALUE'))
-  .max(environmentEntriesMax);
+/** A key is a POSIX name: `=` or NUL in it would change which variable is set. */
+export const environmentEntry = argumentText.regex(/^[A-Za-z_][A-Za-z0-9_]*=/);
+
+/** Environment entries of one run. They go to that run alone: never to disk, log or audit. */
+export const environment = z.array(environmentEntry).max(environmentEntriesMax);
 
 /**
  * A path relative to the user's home. This is the first of two checks: it refuses what is wrong in any

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { pathLengthMax, usageTimeoutMs } from '../limits.ts';
+import { environmentEntriesMax, pathLengthMax, usageTimeoutMs } from '../limits.ts';
 import type { Operation, TimeLimits } from '../operation.ts';
 import { parseRepositoryUrl } from '../repository-url.ts';
-import { answeredWith, environment, text } from '../values.ts';
+import { answeredWith, environmentEntry, text } from '../values.ts';
 
 /** The URL of a repository, without anything secret in it. */
 export const repositoryUrl = text.refine(
@@ -70,10 +70,11 @@ const isHarmless = (entry: string): boolean => {
 };
 
 /** The environment of what git does on the network, and of nothing else. */
-export const repositoryEnvironment = environment.refine(
-  (entries) => entries.every(isHarmless),
-  answeredWith('bad_env', 'has a variable that is not allowed here'),
-);
+export const repositoryEnvironment = z
+  .array(
+    environmentEntry.refine(isHarmless, answeredWith('bad_env', 'has a variable or value that is not allowed here')),
+  )
+  .max(environmentEntriesMax);
 
 /** What every one of these routes answers: how the last git command of it ended. */
 export const gitResult = {

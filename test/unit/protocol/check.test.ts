@@ -2,8 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { check } from '../../../protocol/check.ts';
-import { type ErrorCode, errors, Refusal } from '../../../protocol/errors.ts';
+import { errors, Refusal } from '../../../protocol/errors.ts';
 import { exec } from '../../../protocol/operations/exec.ts';
+import { processRead } from '../../../protocol/operations/process-read.ts';
+import { repoPush } from '../../../protocol/operations/repo-push.ts';
 import { answeredWith } from '../../../protocol/values.ts';
 
 // Many rounds: on a busy machine they take long, and that is no failure.
@@ -82,7 +84,7 @@ describe('check names the field', () => {
 });
 
 describe('check decides on one code', () => {
-  it.each<readonly [name: string, value: unknown, code: ErrorCode]>([
+  it.each<readonly [name: string, value: unknown, code: 'bad_request' | 'bad_agent' | 'outside_workspace']>([
     ['a path that leads out', { ...good, dir: '../x' }, 'outside_workspace'],
     ['and an unknown field', { ...good, dir: '../x', uid: 0 }, 'bad_request'],
     ['and a wrong type after it', { ...good, dir: '../x', env: 5 }, 'bad_request'],
@@ -98,7 +100,26 @@ describe('check decides on one code', () => {
   ])('%s', (_name, value, code) => {
     const { code: found, message } = refusal(exec.params, value);
     expect(found).toBe(code);
-    if (code !== 'bad_request') expect(message).toBe(errors[code].text);
+    const texts = {
+      bad_request: expect.any(String),
+      bad_agent: errors.bad_agent.text,
+      outside_workspace: `${errors.outside_workspace.text} The field "dir" must be relative, without ".." and NUL.`,
+    };
+    expect(message).toEqual(texts[code]);
+  });
+
+  it('with the name of the entry of an environment, and of a name', () => {
+    const fields = { user: 7, project: 'a', conversation: '0f8fad5b-d9cb-469f-a165-70867728950e' };
+    expect(refusal(repoPush.params, { ...fields, env: ['A=1', 'GIT_DIR=secret'] }).message).toBe(
+      `${errors.bad_env.text} The field "env[1]" has a variable or value that is not allowed here.`,
+    );
+    expect(refusal(repoPush.params, { ...fields, project: '-a' }).message).toBe(
+      `${errors.bad_name.text} The field "project" must be the name of a clone.`,
+    );
+  });
+
+  it('and of what is only not there, nothing more', () => {
+    expect(refusal(processRead.params, { processId: 'x' }).message).toBe(errors.process_not_found.text);
   });
 
   it('bad_request first, in whatever order the checks fail', () => {
