@@ -33,13 +33,11 @@ const sentence = (issue: z.core.$ZodIssue): string => {
 const codeOf = (issue: z.core.$ZodIssue): ErrorCode =>
   issue.code === 'custom' && issue.params?.['code'] ? (issue.params['code'] as ErrorCode) : 'bad_request';
 
-/** What is wrong about a field is told with its name; of what is only not there, nothing more than that. */
+/** One sentence: about the field, where one is malformed; else the code's own, as for what is not there. */
 const refusalOf = (issue: z.core.$ZodIssue): Refusal => {
   const code = codeOf(issue);
-  const { status, text } = errorRow(code);
-  if (code === 'bad_request') return new Refusal(code, undefined, sentence(issue));
-  const isOfField = status === 400 && issue.path.length > 0;
-  return new Refusal(code, undefined, isOfField ? `${text} ${sentence(issue)}` : text);
+  const isOfField = errorRow(code).status === 400 && issue.path.length > 0;
+  return code === 'bad_request' || isOfField ? new Refusal(code, undefined, sentence(issue)) : new Refusal(code);
 };
 
 /**

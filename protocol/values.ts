@@ -2,8 +2,11 @@ import { z } from 'zod';
 import type { ErrorCode } from './errors.ts';
 import { argumentsMax, environmentEntriesMax, pathLengthMax, userNumberMax } from './limits.ts';
 
-/** Marks a failed check with the code that it is answered with; checks without it are `bad_request`. */
-export const answeredWith = (code: ErrorCode, error: string) => ({ error, params: { code } });
+/**
+ * Marks a failed check with the code that it is answered with; checks without it are `bad_request`.
+ * @param error the end of the sentence 'The field "…" ….', for a code with status 400
+ */
+export const answeredWith = (code: ErrorCode, error?: string) => ({ error, params: { code } });
 
 const withoutNul = (text: string): boolean => !text.includes('\0');
 

@@ -4,7 +4,7 @@
  * from it into the other one by a fetch, which names every object anew by what is in it.
  * Rights: the user's.
  * Called by: the verb scratch.
- * Fails: `bad_target` when the clone has nothing fit to be borrowed; else with the error of the system call.
+ * Fails: `bad_target` when what would be borrowed is of the wrong kind; what is missing, with the error of the system call.
  *
  * Borrowed objects need the ends of the clone's shallow history: without them git looks for parents that nobody has,
  * and a push fails once upstream has moved on. Of that file only ids come along, and a pipe there is not waited for.

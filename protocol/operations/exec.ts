@@ -24,7 +24,7 @@ export const exec = {
     })
     .refine(
       ({ agent, tool }) => !agent || (tool === agentTool && agentId.safeParse(agent).success),
-      answeredWith('bad_agent', 'not for this tool, or not an agent id'),
+      answeredWith('bad_agent'),
     ),
   result: z.strictObject({
     exitCode: z.int().min(-1).max(255),

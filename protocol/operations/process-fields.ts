@@ -6,7 +6,7 @@ import { answeredWith, relativePath, text } from '../values.ts';
 export const workspaceId = text.max(4200).superRefine((value, context) => {
   const found = parseWorkspaceId(value);
   if (found === undefined) {
-    const issue = answeredWith('workspace_not_found', 'names no workspace');
+    const issue = answeredWith('workspace_not_found');
     context.addIssue({ code: 'custom', message: issue.error, params: issue.params });
     return;
   }
@@ -36,7 +36,7 @@ export const canonicalWorkspaceId = (value: string): string => {
 /** The handle of a process: whose it is, and what nobody can guess. Anything else is a handle that is not known. */
 export const processId = text
   .max(256)
-  .refine((value) => userOfProcessId(value) !== undefined, answeredWith('process_not_found', 'names no process'));
+  .refine((value) => userOfProcessId(value) !== undefined, answeredWith('process_not_found'));
 
 /** The user that a handle belongs to; undefined for what is none. */
 export const userOfProcessId = (value: string): number | undefined => {

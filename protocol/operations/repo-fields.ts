@@ -7,7 +7,10 @@ import { answeredWith, environmentEntry, text } from '../values.ts';
 /** The URL of a repository, without anything secret in it. */
 export const repositoryUrl = text.refine(
   (value) => parseRepositoryUrl(value) !== undefined,
-  answeredWith('bad_url', 'must be https://host/group/project.git'),
+  answeredWith(
+    'bad_url',
+    'must be https://host/group/project.git, without user, query, fragment, "..", white space or escapes',
+  ),
 );
 
 /** The folder of a clone beneath `repos`. */
@@ -59,7 +62,7 @@ const dangerousVariables = new RegExp(
   'i',
 );
 
-/** Variables that git takes as a path outside the work dir: of a program that runs where the token is, and of a file that is trusted. */
+/** Variables with an absolute path: of a program that runs where the token is, and of a file that is trusted. */
 export const pathVariables: readonly string[] = ['GIT_ASKPASS', 'GIT_SSL_CAINFO'];
 
 const isHarmless = (entry: string): boolean => {
@@ -71,9 +74,7 @@ const isHarmless = (entry: string): boolean => {
 
 /** The environment of what git does on the network, and of nothing else. */
 export const repositoryEnvironment = z
-  .array(
-    environmentEntry.refine(isHarmless, answeredWith('bad_env', 'has a variable or value that is not allowed here')),
-  )
+  .array(environmentEntry.refine(isHarmless, answeredWith('bad_env', 'could change what git does or whom it asks')))
   .max(environmentEntriesMax);
 
 /** What every one of these routes answers: how the last git command of it ended. */
@@ -108,8 +109,8 @@ export const gitErrors = [
   'worker_unavailable',
 ] as const satisfies Operation['errors'];
 
-/** What every route has that runs git for its caller. */
-const gitRow = { effect: 'mutate', streams: ['stdout', 'stderr'], startsRun: true } as const;
+/** What all of these routes have in common. */
+export const gitRow = { effect: 'mutate', streams: ['stdout', 'stderr'], startsRun: true } as const;
 
 /** What the routes that make a worktree have in common; `commit` is null when it was not made. */
 export const worktreeRow = {

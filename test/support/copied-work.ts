@@ -10,8 +10,8 @@ export interface WorkPlace {
 }
 
 /**
- * Gives a user such a clone as another one has, with its worktree or without, under names of their own: what plain git
- * would make, without its many processes. Their remotes must have the same commit.
+ * Gives a user such a clone as another one has, with its worktree or without, under names of their own: as plain git
+ * makes it, without its many processes. Their remotes must have the same commit.
  */
 export const copyWork = (from: WorkPlace, to: WorkPlace, what: 'clone' | 'clone and worktree'): void => {
   const [theirs, own] = [from.work, to.work];
@@ -26,16 +26,16 @@ export const copyWork = (from: WorkPlace, to: WorkPlace, what: 'clone' | 'clone 
   cpSync(join(from.home, 'repos', theirs.project), clone, all);
   const made = [clone];
   const naming = [join(git, 'config')];
-  const branches = ['refs/heads/chat', 'logs/refs/heads/chat'].map((folder) => join(git, folder));
+  const branches = join(git, 'refs/heads/chat');
   if (what === 'clone') {
-    for (const folder of [join(git, 'worktrees'), ...branches]) rmSync(folder, { recursive: true });
+    for (const folder of [join(git, 'worktrees'), branches]) rmSync(folder, { recursive: true });
   } else {
     const folder = join(to.home, 'work', own.conversation);
     cpSync(join(from.home, 'work', theirs.conversation), folder, all);
     renameSync(join(folder, theirs.project), join(folder, own.project));
     const registration = join(git, 'worktrees', own.project);
     renameSync(join(git, 'worktrees', theirs.project), registration);
-    for (const branch of branches) renameSync(join(branch, theirs.conversation), join(branch, own.conversation));
+    renameSync(join(branches, theirs.conversation), join(branches, own.conversation));
     made.push(folder);
     naming.push(join(registration, 'HEAD'), join(registration, 'gitdir'), join(folder, own.project, '.git'));
   }

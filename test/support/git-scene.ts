@@ -110,6 +110,7 @@ export class GitScene {
     const { status, text } = await this.service.exec(user, 'git', ['--version']);
     expect(status, `the user has a space: ${text}`).toBe(200);
     const work = beside({ user, ...this.repository() });
+    expect(work.repository.tip('main'), 'the same commit').toBe(this.#pattern.work.repository.tip('main'));
     copyWork(this.#pattern, { home: this.at(user, ''), work }, what);
     return work;
   }
@@ -119,7 +120,9 @@ export class GitScene {
     const work = beside({ user: 0, repository, project });
     const home = join(this.service.folder, 'pattern');
     const clone = join(home, 'repos', project);
-    const git = (...args: readonly string[]) => execFileSync('git', args, { env: plainGitEnvironment, stdio: 'pipe' });
+    // Its logs would name where the pattern came from.
+    const git = (...args: readonly string[]) =>
+      execFileSync('git', ['-c', 'core.logAllRefUpdates=false', ...args], { env: plainGitEnvironment, stdio: 'pipe' });
     git('clone', '-q', '--depth=1', '--no-tags', `file://${repository.folder}`, clone);
     git('-C', clone, 'config', 'remote.origin.url', this.server.url(`${path}.git`));
     git('-C', clone, 'worktree', 'add', '-q', '-b', work.branch, join(home, work.folder));

@@ -4,7 +4,7 @@ import { type GitScene, type RepoRoute, refusal, type Work } from './git-scene.t
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Every route that runs git for its caller. */
+/** Every repo route. */
 export const repoRoutes: readonly RepoRoute[] = ['clone', 'worktree', 'push', 'agent-worktree', 'agent-push'];
 
 /** Fields that would do for a route. */
@@ -28,8 +28,8 @@ export const expectRefused = async (
   for (const route of routes) {
     const answer = await scene.ask(route, { ...fieldsFor(scene, work, route), ...more });
     expect(refusal(answer), `${route} ${JSON.stringify(more).slice(0, 120)}`).toEqual([400, code]);
-    for (const value of Object.values(more))
-      if (typeof value === 'string' && value.length > 8) expect(answer.text).not.toContain(value);
+    for (const value of Object.values(more).flat())
+      for (const part of String(value).split('=')) if (part.length > 12) expect(answer.text).not.toContain(part);
   }
   expect(scene.server.seen).toHaveLength(asked);
   expect(work.repository.pushed()).toHaveLength(pushed);

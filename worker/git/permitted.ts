@@ -1,6 +1,6 @@
 /**
  * Purpose: what a workflow may talk to, push, and be told by its environment.
- * Rights: root; resolves one path of the request's, and reads nothing.
+ * Rights: root; resolves the paths of two variables of the request's, and reads nothing.
  * Called by: the handlers of the repo routes.
  * Fails: with `host_not_allowed`, `protected_branch`, `wrong_branch`, `bad_env`.
  */

@@ -37,13 +37,13 @@ export interface CallOptions {
   readonly signal: AbortSignal;
 }
 
-/** What is answered also while a change of the same user's is under way: by a helper of its own. */
+/** What never waits for a change of the same user's: these calls have a lane, and a helper, of their own. */
 const besideChanges: readonly FsVerb[] = ['list', 'read'];
 
-const looks: readonly FsVerb[] = [...besideChanges, 'repository'];
+/** What changes nothing. A workflow's look goes where its changes go, so that one helper does for all of it. */
+const repeatable: readonly FsVerb[] = [...besideChanges, 'repository'];
 
-/** Whether a call changes nothing, and may be repeated. */
-const isRead = ({ verb }: FsCall): boolean => looks.includes(verb);
+const isRepeatable = ({ verb }: FsCall): boolean => repeatable.includes(verb);
 
 /** The fs helpers of all users. */
 export class HelperPool {
@@ -106,7 +106,7 @@ export class HelperPool {
   }
 
   #laneOf(user: number, call: FsCall): Lane {
-    const key = `${user} ${besideChanges.includes(call.verb) ? 'reads' : 'changes'}`;
+    const key = `${user} ${besideChanges.includes(call.verb) ? 'beside' : 'in order'}`;
     const lane = this.#lanes.get(key) ?? new Lane(user);
     this.#lanes.set(key, lane);
     return lane;
@@ -125,13 +125,13 @@ export class HelperPool {
         continue;
       }
       try {
-        return await before(helper.call(call), isRead(call) ? limit : until, signal);
+        return await before(helper.call(call), isRepeatable(call) ? limit : until, signal);
       } catch (error) {
         if (!(error instanceof HelperFailure || error instanceof Expired)) throw error;
         if (error instanceof HelperFailure)
           this.#log.warn({ failure: error.message }, 'a file helper failed in a call');
         const gone = this.#end(lane);
-        if (!isRead(call)) throw await this.#lost(lane.user, gone);
+        if (!isRepeatable(call)) throw await this.#lost(lane.user, gone);
         if (last || signal.aborted) throw new Refusal('file_failed');
       }
     }
@@ -141,7 +141,7 @@ export class HelperPool {
   #unasked(error: unknown, call: FsCall, signal: AbortSignal): Refusal {
     if (error instanceof Refusal) return error;
     // As with runs: nobody waits, so that nobody needs to know more.
-    if (signal.aborted) return new Refusal(isRead(call) ? 'file_failed' : 'uncertain');
+    if (signal.aborted) return new Refusal(isRepeatable(call) ? 'file_failed' : 'uncertain');
     return new Refusal(error instanceof Expired ? 'overloaded' : 'worker_unavailable');
   }
 

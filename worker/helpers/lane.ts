@@ -11,7 +11,7 @@ import { before } from './limit.ts';
 /** Calls that wait for their turn in one lane. */
 const waitingMax = 64;
 
-/** A lane: reads and changes have one each, so that a read never waits behind a long delete. */
+/** A lane. Each user has two, so that a look never waits behind a long delete. */
 export class Lane {
   readonly user: number;
   /** Set while there is one. */

@@ -3,8 +3,8 @@
  * asked for, a clean repository, and one that borrows.
  * Rights: the user's.
  * Called by: main.ts, with what an earlier workflow left removed.
- * Fails: `workspace_broken` when the space's `tmp` is no folder, `bad_target` when the clone has nothing fit to be
- * borrowed; else `file_failed`. What was made by then is a left-over.
+ * Fails: `workspace_broken` when the space's `tmp` is no folder, `bad_target` when what would be borrowed is of the
+ * wrong kind; else `file_failed`, also for a clone that is not there. What was made by then is a left-over.
  */
 import { chmodSync } from 'node:fs';
 import { type FsCalls, type FsResults, scratchNames } from '../../contract/fs.ts';
