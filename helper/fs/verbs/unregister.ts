@@ -3,7 +3,8 @@
  * would keep git from making it.
  * Rights: the user's.
  * Called by: main.ts, after the scratch folder was made anew: what is in it counts as there.
- * Fails: `bad_target` for anything but folders on the way to the clone, `file_failed`. Whatever in the repository isn't as git makes it stays.
+ * Fails: `bad_target` for anything but folders on the way to the clone, `file_failed`. Whatever in the repository isn't
+ * as git makes it stays.
  *
  * Only registrations of these two places go, locked ones too. Any other stays, even if its folder is gone: one that was
  * moved away for a while needs it.
