@@ -44,7 +44,10 @@ test('1,000 short runs leave no process, no zombie and no descriptor', async () 
   await eventually('no more is held than before', () => {
     last = held();
     return nothingOfUsers() && [...before].every(([what, count]) => (last.get(what) ?? 0) <= count + allowance(what));
-  }).catch(() => expect(last).toEqual(before));
+  }).catch((error) => {
+    expect(last).toEqual(before);
+    throw error;
+  });
   expect(
     service.audit.filter(({ action, status }) => action === 'exec' && status === 'ok').length,
   ).toBeGreaterThanOrEqual(1_000);
