@@ -203,14 +203,14 @@ describe('a killed worker', () => {
 });
 
 describe('the end', () => {
-  it('comes within 3 seconds of SIGTERM to PID 1, with status 0 and nothing left', async () => {
+  it('comes within 8 seconds of SIGTERM to PID 1, with status 0 and nothing left', async () => {
     const answer = container.exec(second, 'sh', ['-c', 'setsid sleep 987 & exec sleep 988']).catch(() => undefined);
     await eventually('the run', () => container.process(/^sleep 987$/) && container.process(/^sleep 988$/));
     const all = container.processes().map(({ pid }) => pid);
     const started = performance.now();
     process.kill(container.init, 'SIGTERM');
     expect(await container.exited).toBe(0);
-    expect(performance.now() - started).toBeLessThan(3_000);
+    expect(performance.now() - started).toBeLessThan(8_000);
     await answer;
     for (const pid of all) expect(() => process.kill(pid, 0)).toThrow('ESRCH');
   });

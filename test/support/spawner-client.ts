@@ -472,6 +472,15 @@ export class Spawner {
 /** Nothing of this uid is left on the whole machine, zombies included. Looks once: the spawner has said so. */
 export const left = (uid: number): string[] => processesOf(uid).map(({ state, command }) => `${state} ${command}`);
 
-export const noneLeft = async (uid: number, limitMs = 2_000): Promise<void> => {
+/**
+ * The user's own processes. Whoever ends them has the user's uid only as one of its own, and may still be on the way out:
+ * where a supervisor was killed, the spawner has killers beside those of the one that was asked.
+ */
+export const ownLeft = (uid: number): string[] =>
+  processesOf(uid)
+    .filter(({ uids }) => uids[0] === uid)
+    .map(({ state, command }) => `${state} ${command}`);
+
+export const noneLeft = async (uid: number, limitMs = 15_000): Promise<void> => {
   await eventually(`no process of ${uid}`, () => processesOf(uid).length === 0, limitMs);
 };

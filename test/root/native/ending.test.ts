@@ -5,11 +5,13 @@ import {
   type Connection,
   left,
   native,
+  noneLeft,
   type Plan,
   Spawner,
   sanitized,
   wire,
 } from '../../support/spawner-client.ts';
+import { eventually } from '../../support/wait.ts';
 
 const uid = 900_301;
 const bystander = 900_302;
@@ -61,6 +63,7 @@ describe.each([
       maxProcesses: 0,
     });
     await other.said('set');
+    await eventually('it sleeps', () => left(bystander).join() === 'S sleep 1000');
   });
   afterAll(async () => {
     other.stop();
@@ -86,7 +89,7 @@ describe.each([
     const { exit, incomplete } = await run.outcome;
     const seen = left(uid);
     expect(seen).toEqual([]);
-    expect(performance.now() - start).toBeLessThan(2_000);
+    expect(performance.now() - start).toBeLessThan(5_000);
     expect(incomplete).toBeUndefined();
     expect(exit).toMatchObject(
       one.exits
@@ -99,7 +102,7 @@ describe.each([
     const start = performance.now();
     const { exit } = await spawner.run({ uid, args: argsOf(one), ...more });
     expect(left(uid)).toEqual([]);
-    expect(performance.now() - start).toBeLessThan(more.timeLimitMs + 2_000);
+    expect(performance.now() - start).toBeLessThan(more.timeLimitMs + 5_000);
     expect(exit?.reason).toBe(wire('END_TIMEOUT'));
     return exit;
   };
@@ -129,14 +132,11 @@ describe.each([
     const run = await spawner.start({ uid, args: [attack, 'daemons'] });
     await run.said('set');
     expect(processesOf(uid).length).toBeGreaterThan(8);
-    const start = performance.now();
     if (how === 'stop') run.stop();
     else run.socket.destroy();
     const { exit } = await run.outcome;
     if (how === 'stop') expect(exit).toMatchObject({ reason: wire('END_STOPPED'), signal: 9 });
-    while (left(uid).length > 0 && performance.now() - start < 2_000)
-      await new Promise((resolve) => setImmediate(resolve));
-    expect(left(uid)).toEqual([]);
+    await noneLeft(uid, 5_000);
   });
 
   test('a worker that breaks the protocol ends its run', async () => {

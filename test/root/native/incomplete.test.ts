@@ -5,7 +5,7 @@
 import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { processesOf } from '../../support/processes.ts';
-import { left, Spawner, wire } from '../../support/spawner-client.ts';
+import { left, ownLeft, Spawner, wire } from '../../support/spawner-client.ts';
 import { eventually } from '../../support/wait.ts';
 
 const uid = 900_721;
@@ -43,7 +43,7 @@ test('what can\u2019t be ended is told after five seconds, tried on, and told ag
   expect(performance.now() - start).toBeGreaterThan(4_900);
   expect(performance.now() - start).toBeLessThan(6_500);
   expect(told).toMatchObject({ reason: wire('END_STOPPED'), flags: 0 });
-  expect(left(uid).length).toBe(1);
+  expect(ownLeft(uid).length).toBe(1);
   expect(run.socket.destroyed).toBe(false);
 
   // Whoever asks for the end of that uid is not told that it came.

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { readlinkSync, realpathSync } from 'node:fs';
 import { constants } from 'node:os';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { processesOf } from '../../support/processes.ts';
@@ -175,7 +176,9 @@ describe.each([
         maxAddress: program === native ? maxAddress : 0,
       });
       await process.until('the start', () => process.started);
-      expect(processesOf(uid).map(({ command }) => command)).toEqual(['/bin/sleep 1000']);
+      // Its command line comes a little later than the start is told: the kernel closes descriptors before it sets that up.
+      const [tool, ...others] = processesOf(uid);
+      expect([readlinkSync(`/proc/${tool?.pid}/exe`), others]).toEqual([realpathSync('/bin/sleep'), []]);
       process.signal(SIGKILL);
       await process.outcome;
     });
@@ -206,7 +209,7 @@ describe.each([
     test('a stop is SIGTERM to all of the tree, and a grace until it is gone', async () => {
       const script = `setsid sh -c 'trap "sleep 0.3; echo child; exit" TERM; echo one; while :; do sleep 0.02; done' &
         trap "echo leader; exit 6" TERM; echo two; while :; do sleep 0.02; done`;
-      const process = await shell(script, onPipes);
+      const process = await shell(script, { ...onPipes, graceMs: 5_000 });
       await process.said('one');
       await process.said('two');
       process.stop();
@@ -241,9 +244,9 @@ describe.each([
 
     test('what is left after the leader’s end is ended', async () => {
       const asked = performance.now();
-      const { exit } = await (await shell('sleep 300 & exit 3', onPipes)).outcome;
+      const { exit } = await (await shell('sleep 300 & exit 3', { ...onPipes, graceMs: 5_000 })).outcome;
       expect(exit).toMatchObject({ reason: wire('END_EXITED'), code: 3 });
-      expect(performance.now() - asked).toBeLessThan(1_000);
+      expect(performance.now() - asked, 'no grace is waited for').toBeLessThan(4_000);
     });
   });
 

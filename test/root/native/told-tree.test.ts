@@ -30,15 +30,15 @@ describe.each([
   ])('on %s: what loses its parent by it is told as well, and each is told once', async (_streams, streams) => {
     // Each child hears of it and goes on for a while; its parent is gone at once.
     const child = `trap "" HUP; trap "echo heard >>heard; end=1" TERM; echo up >>up
-      until [ "$end" ]; do sleep 0.05; done; sleep 0.2`;
+      until [ "$end" ]; do sleep 0.5; done; sleep 0.2`;
     const script = `for n in $(seq ${count}); do sh -c '(${child}) & wait' & done; trap "" HUP TERM; wait`;
     const args = ['/bin/sh', '-c', script];
     const env = ['PATH=/usr/bin:/bin'];
-    const process = await spawner.start({ uid, args, env, graceMs: 3_000, outputCap: 1_000_000, ...streams });
+    const process = await spawner.start({ uid, args, env, graceMs: 5_000, outputCap: 1_000_000, ...streams });
     await process.until('the start', () => process.started);
     const home = (name: string): string => join(space, 'home', name);
     const up = () => existsSync(home('up')) && readFileSync(home('up'), 'utf8').length === 3 * count;
-    await eventually('all are up', up, 30_000);
+    await eventually('all are up', up, 60_000);
     expect(processesOf(uid).length).toBeGreaterThan(2 * count);
     process.stop();
     await process.outcome;

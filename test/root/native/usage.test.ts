@@ -2,6 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { processesOf } from '../../support/processes.ts';
 import { native, sanitized } from '../../support/spawner-client.ts';
 import { eventually } from '../../support/wait.ts';
 
@@ -81,7 +82,7 @@ beforeEach(() => {
   sh('umask 077; mkdir -p tmp home/repos home/work');
 });
 
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
 
 describe('a count', () => {
   it('of the seed’s example is exact', () => {
@@ -271,7 +272,11 @@ describe('bounds', () => {
 
   it('hold while somebody makes files, folders and folders in folders all the time', async () => {
     const script = 'n=0; while :; do n=$((n+1)); mkdir -p home/m/$n/a/b; : >home/m/$n/f; : >home/m/$n/a/b/g; done';
-    const maker = spawn('setpriv', [...asUser(uid), 'sh', '-c', script], { cwd: space, stdio: 'ignore' });
+    const maker = spawn('setpriv', [...asUser(uid), 'sh', '-c', script], {
+      cwd: space,
+      stdio: 'ignore',
+      detached: true,
+    });
     try {
       await eventually(
         'some folders',
@@ -286,8 +291,10 @@ describe('bounds', () => {
       }
       expect(maker.exitCode).toBeNull();
     } finally {
-      maker.kill('SIGKILL');
-      await eventually('the maker is gone', () => maker.signalCode !== null);
+      // With what it has just started: that would go on making folders while they are removed.
+      process.kill(-(maker.pid ?? Number.NaN), 'SIGKILL');
+      const gone = () => maker.signalCode !== null && processesOf(uid).every(({ state }) => state === 'Z');
+      await eventually('the maker is gone', gone);
     }
   });
 
@@ -320,7 +327,7 @@ describe('bounds', () => {
 });
 
 /** Each folder is read with two calls, the second of which says that it was the end. */
-const afterReading = (folders: number): string => `--inject=getdents64:delay_exit=1500000:when=${2 * folders}`;
+const afterReading = (folders: number): string => `--inject=getdents64:delay_exit=2500000:when=${2 * folders}`;
 
 /** A count that stands still for a while when it has read so many folders. */
 const slowed = (folders: number) => {
@@ -332,25 +339,20 @@ const slowed = (folders: number) => {
     tracer.once('close', (status) => resolve(read(status, Buffer.concat(chunks))));
   });
   const pid = (): number => Number(readFileSync(`/proc/${tracer.pid}/task/${tracer.pid}/children`, 'utf8').trim());
-  /** Waits until it has this folder open. */
-  const isIn = (path: string) => eventually(`the count is in ${path}`, () => openIn(pid()).includes(join(space, path)));
+  /** Waits until it has read this folder. */
+  const isIn = (path: string) => eventually(`the count is in ${path}`, () => hasRead(pid(), join(space, path)));
   return { outcome, pid, isIn };
 };
 
-/** What a process has open. It may be gone already: strace tries itself out on children of its own first. */
-const openIn = (pid: number): string[] => {
+/** Whether a process has a folder open and has read of it. It may be gone: strace tries itself out on children first. */
+const hasRead = (pid: number, path: string): boolean => {
   try {
-    return readdirSync(`/proc/${pid}/fd`).flatMap((fd) => readlinkOrNone(`/proc/${pid}/fd/${fd}`) ?? []);
+    return readdirSync(`/proc/${pid}/fd`).some((fd) => {
+      const position = () => /^pos:\t(\d+)$/m.exec(readFileSync(`/proc/${pid}/fdinfo/${fd}`, 'latin1'))?.[1];
+      return readlinkSync(`/proc/${pid}/fd/${fd}`) === path && position() !== '0';
+    });
   } catch {
-    return [];
-  }
-};
-
-const readlinkOrNone = (path: string): string | undefined => {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return undefined; // it has just been closed
+    return false; // it, or what it had open, has just gone
   }
 };
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { built, native, Spawner, sanitized, wire } from '../../support/spawner-client.ts';
+import { eventually } from '../../support/wait.ts';
 
 const uid = 900_101;
 
@@ -123,10 +124,14 @@ describe.each([
   });
 
   test('the supervisor of a run is its own and nobody else\u2019s', async () => {
-    const run = await spawner.start({ uid, args: ['/bin/sleep', '30'] });
+    const run = await spawner.start({ uid, args: ['/bin/sh', '-c', 'echo set; sleep 30'] });
+    await run.said('set');
     const held = await spawner.start({ uid, args: ['/bin/sh', '-c', 'echo set; sleep 30'] });
     await held.said('set');
-    const [first, second] = spawner.supervisors();
+    const [first, second] = await eventually('two supervisors', () => {
+      const all = spawner.supervisors();
+      return all.length === 2 && all;
+    });
     const uids = (pid: number | undefined) =>
       fields(readFileSync(`/proc/${pid}/status`, 'utf8'))
         ['Uid']?.split('\t')
