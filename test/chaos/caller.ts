@@ -5,7 +5,7 @@ import type { Body, Heard, LookUp } from './evidence.ts';
 
 /** Codes that a caller answers with patience: of a service that is only just back, or of a call that is under way. */
 const later: readonly unknown[] = ['worker_unavailable', 'operation_running', 'busy'];
-const patienceMs = 10_000;
+const patienceMs = 30_000;
 
 /** A caller of the service. Each of its requests has a connection of its own: none is lost with somebody else's. */
 export class Caller {

@@ -12,13 +12,13 @@ import type { ChaosService } from './service.ts';
 import { Traced } from './traced.ts';
 
 /** The service answers again within this after a fault, ms. */
-const recoveryMaxMs = 15_000;
+const recoveryMaxMs = 45_000;
 /** Nothing of the user's run is left within this after that, ms. */
-const goneMaxMs = 8_000;
+const goneMaxMs = 20_000;
 /** The fault happens within this after the last answer, or not at all, ms. */
-const blowMaxMs = 3_000;
+const blowMaxMs = 10_000;
 /** No caller waits longer than this, ms. */
-const answerMaxMs = 20_000;
+const answerMaxMs = 60_000;
 
 /** A round that is over. */
 export interface FinishedRound {

@@ -36,17 +36,25 @@ interface ServiceOptions {
   readonly program?: string;
 }
 
-const freePort = async (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() =>
-        typeof address === 'object' && address ? resolve(address.port) : reject(new Error('no port')),
-      );
-    });
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const server = createServer().once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
   });
+
+/** Ports of each process of tests, of its own: a service takes its port up late, and again after a crash. */
+const portsEach = 2_000;
+/** All of them are below what the kernel gives to whoever asks for any port (net.ipv4.ip_local_port_range). */
+const firstPort = 10_000 + portsEach * Number(process.env['VITEST_POOL_ID'] ?? 0);
+let portsGiven = 0;
+
+const freePort = async (): Promise<number> => {
+  for (let tries = 0; tries < portsEach; tries += 1) {
+    const port = firstPort + (portsGiven++ % portsEach);
+    if (await isFree(port)) return port;
+  }
+  throw new Error('no port is free');
+};
 
 /** The real service, started as an operator would start it, under production rights, in a folder of its own. */
 export class Service {
@@ -114,7 +122,7 @@ export class Service {
   }
 
   /** Waits until probes would see it as up. */
-  async healthy(limitMs = 20_000): Promise<void> {
+  async healthy(limitMs = 60_000): Promise<void> {
     await eventually(
       `healthz 204\n${this.log.join('\n')}`,
       async () => (await this.client.get('/healthz').catch(() => undefined))?.status === 204,
@@ -151,7 +159,7 @@ export class Service {
         return false;
       }
     };
-    await eventually(`another ${which}`, another, 20_000);
+    await eventually(`another ${which}`, another, 60_000);
     await this.healthy();
   }
 

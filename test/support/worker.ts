@@ -41,7 +41,7 @@ export class Worker {
   /** Starts a worker and waits until it listens. */
   static async start(settings: Readonly<Record<string, string>> = {}): Promise<Worker> {
     const worker = new Worker(settings);
-    await worker.audited(({ action }) => action === 'worker.started', 20_000);
+    await worker.audited(({ action }) => action === 'worker.started', 60_000);
     return worker;
   }
 

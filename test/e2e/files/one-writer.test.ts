@@ -29,7 +29,7 @@ test('during a run changes are busy at once, and looking is served', async () =>
     await ask(service, 'files/read', { user, path: 'f' }),
     await service.client.post('/v1/usage', { user }),
   ];
-  expect(performance.now() - startedAt).toBeLessThan(5_000);
+  expect(performance.now() - startedAt).toBeLessThan(30_000);
   held.release();
   const { operationId } = (await held.answer).body;
   for (const { status, body } of refused)

@@ -51,7 +51,7 @@ test('running, asked by another caller; uncertain when the worker dies; then int
   process.kill(service.part('worker').pid, 'SIGKILL');
   const uncertain = await outcome;
   if (uncertain.kind !== 'uncertain') throw new Error(`it was ${uncertain.kind}`);
-  await treeGone(user);
+  await treeGone(user, 20_000);
   const resolved = await client.resolve(uncertain, { waitMs: 20_000 });
   expect(resolved).toMatchObject({ kind: 'interrupted', operationId: uncertain.operationId });
 });

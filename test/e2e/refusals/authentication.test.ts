@@ -95,6 +95,7 @@ test('every path and every method gets 401 without a token, known or not; only G
 });
 
 test('two Authorization headers are refused, whichever of them is right', async () => {
+  const before = denials();
   for (const values of [
     [token, token],
     [token, 'wrong'],
@@ -106,6 +107,7 @@ test('two Authorization headers are refused, whichever of them is right', async 
     );
     expect(statusesIn(await connection.ended())).toEqual([401]);
   }
+  await service.audited(() => denials() === before + 3);
 });
 
 test('the token in the query, in a cookie, in the body or in another header counts for nothing', async () => {

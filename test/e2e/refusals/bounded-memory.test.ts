@@ -85,9 +85,9 @@ test('a client that asks over and over on one connection and never reads is not 
   connection.socket.pause();
   const asked = 4_000;
   for (let index = 0; index < asked; index += 1) connection.say(request({ user: user + 50, tool: 'unknown' }));
-  await eventually('some are answered', () => service.audit.some((line) => line['user'] === user + 50));
+  await eventually('some are answered', () => service.audit.some((line) => line['user'] === user + 50), 30_000);
   // What is under way between gateway and worker is bounded; others may be told so for a moment.
-  await eventually('others are served', async () => (await service.exec(user, 'true')).status === 200);
+  await eventually('others are served', async () => (await service.exec(user, 'true')).status === 200, 30_000);
   for (const [index, after] of memory().entries()) expect(after - (before[index] ?? 0)).toBeLessThan(64 * MiB);
   connection.destroy();
   expect((await service.client.get('/healthz')).status).toBe(204);

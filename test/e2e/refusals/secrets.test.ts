@@ -39,7 +39,7 @@ beforeAll(async () => {
     RUNNER_GLAB: '/nonexistent',
   };
   service = await Service.start({
-    settings: { ...systemTools('sh', 'true'), ...settings, RUNNER_EXEC_TIMEOUT_SEC: '1', RUNNER_LOG_LEVEL: 'trace' },
+    settings: { ...systemTools('sh', 'true'), ...settings, RUNNER_EXEC_TIMEOUT_SEC: '6', RUNNER_LOG_LEVEL: 'trace' },
   });
 });
 afterAll(async () => {
@@ -87,7 +87,7 @@ const everything = async (): Promise<number[]> => {
     await exec(fields({ tool: 'git', args: ['init', plant('repository')], dir })),
     await exec(fields({ tool: 'git', args: [plant('subcommand')] })),
     await exec(fields({ tool: 'evo-workflow', agent: plant('agent') })),
-    await exec(fields({ args: ['-c', `sleep 5 # ${plant('slow')}`] })),
+    await exec(fields({ args: ['-c', `sleep 60 # ${plant('slow')}`] })),
     await exec(fields({ args: ['-c', `kill -9 $$ # ${plant('killed')}`] })),
     await exec(fields({ tool: plant('tool') })),
     await exec(fields({ tool: 'glab' })),
@@ -161,13 +161,15 @@ test('nor in a command line or the environment of any process of the service', (
 
 test('while a tool runs, its secrets are in its own command line and environment and in no other', async () => {
   const [argument, value] = [plant('running-argument'), plant('running-value')];
-  const running = exec({ user, tool: 'sh', args: ['-c', 'sleep 0.9', argument], env: [`SECRET=${value}`] });
+  const script = 'until [ -e go ]; do sleep 0.05; done';
+  const running = exec({ user, tool: 'sh', args: ['-c', script, argument], env: [`SECRET=${value}`] });
   const own = await eventually('the tool', () => allProcesses().find(({ command }) => command.includes(argument)));
   expect(own.uids).toEqual([1, 1, 1, 1].map(() => uidOf(user)));
   const environments = allProcesses().flatMap(({ pid, uids }) => (environmentOf(pid).includes(value) ? [uids[0]] : []));
   expect(new Set(environments)).toEqual(new Set([uidOf(user)]));
   const others = allProcesses().filter(({ command, uids }) => command.includes(argument) && uids[0] !== uidOf(user));
   expect(others).toEqual([]);
+  writeFileSync(join(homeOf(service, user), 'go'), '');
   expect((await running).status).toBe(200);
 });
 
