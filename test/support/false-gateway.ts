@@ -117,7 +117,7 @@ export class FalseGateway {
   }
 
   /** Waits for the reply to a request. */
-  async reply(id: number, limitMs = 5_000): Promise<MessageOf<'reply'>> {
+  async reply(id: number, limitMs = 15_000): Promise<MessageOf<'reply'>> {
     const found = (message: Message): message is MessageOf<'reply'> => message.kind === 'reply' && message.id === id;
     return eventually(`the reply to ${id}`, () => this.heard.find(found), limitMs);
   }

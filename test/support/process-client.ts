@@ -73,7 +73,7 @@ export class TestProcess {
   }
 
   /** Reads on by `next` until this was said. */
-  async said(text: string | RegExp, limitMs = 10_000): Promise<void> {
+  async said(text: string | RegExp, limitMs = 20_000): Promise<void> {
     const end = performance.now() + limitMs;
     const isSaid = (): boolean => (typeof text === 'string' ? this.output.includes(text) : text.test(this.output));
     while (!isSaid()) {
@@ -93,7 +93,7 @@ export class TestProcess {
   }
 
   /** Reads on to the end, and waits until it has ended. */
-  async ended(limitMs = 10_000): Promise<Termination> {
+  async ended(limitMs = 20_000): Promise<Termination> {
     const end = performance.now() + limitMs;
     for (;;) {
       const { data, next, eof } = await this.read({ from: this.next, waitMs: 1_000 });

@@ -5,7 +5,7 @@
 export const eventually = async <T>(
   what: string,
   probe: () => T | undefined | false | Promise<T | undefined | false>,
-  limitMs = 5_000,
+  limitMs = 15_000,
 ): Promise<T> => {
   const start = performance.now();
   for (;;) {

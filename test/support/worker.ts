@@ -55,7 +55,7 @@ export class Worker {
   }
 
   /** The audit line that fits, waiting for it. */
-  audited(what: (line: AuditLine) => boolean, limitMs = 5_000): Promise<AuditLine> {
+  audited(what: (line: AuditLine) => boolean, limitMs = 15_000): Promise<AuditLine> {
     return eventually(`an audit line\n${this.log.join('\n')}`, () => this.audit.find(what), limitMs);
   }
 

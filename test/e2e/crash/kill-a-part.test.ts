@@ -14,7 +14,9 @@ beforeEach(async () => {
 afterEach(() => service.destroy());
 
 const startTrees = () => Promise.all(users.map((user) => startTree(service, user)));
-const allGone = () => Promise.all(users.map((user) => treeGone(user)));
+/** Longer than the service promises for worker and gateway, which processes.test.ts beside this holds it to. */
+const goneMs = 15_000;
+const allGone = () => Promise.all(users.map((user) => treeGone(user, goneMs)));
 
 /** The next request of each user is served as if nothing had been. */
 const servesAgain = async () => {
@@ -89,7 +91,7 @@ test('a supervisor is killed: its run ends and only its caller is told so; other
   expect(supervisor?.uids[0], 'it is a supervisor').toBe(0x40000000 + first.supervisor);
   process.kill(first.supervisor, 'SIGKILL');
   expect(await first.answer).toMatchObject({ status: 502, body: { error: 'uncertain' } });
-  await treeGone(first.user);
+  await treeGone(first.user, goneMs);
   expect(treeOf(second.supervisor).length, 'another user’s run goes on').toBeGreaterThan(4);
   const again = await eventually('its user is free again', async () => {
     const answer = await service.exec(first.user, 'id', ['-u']);
@@ -131,7 +133,9 @@ test('init is killed: everything of it is gone', async () => {
   process.kill(service.part('init').pid, 'SIGKILL');
   await allGone();
   for (const run of runs) expect(await run.answer).not.toMatchObject({ status: 200 });
-  await eventually('worker, gateway and spawner are gone', () =>
-    allProcesses().every(({ pid, state }) => !parts.includes(pid) || state === 'Z'),
+  await eventually(
+    'worker, gateway and spawner are gone',
+    () => allProcesses().every(({ pid, state }) => !parts.includes(pid) || state === 'Z'),
+    goneMs,
   );
 });
