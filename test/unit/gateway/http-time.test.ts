@@ -9,7 +9,7 @@ let gateway: GatewayUnderTest;
 
 beforeEach(async () => {
   gateway = await GatewayUnderTest.start({
-    timeouts: { headersMs: 200, requestMs: 400, keepAliveMs: 65_000, checkMs: 20 },
+    timeouts: { headersMs: 1_000, requestMs: 2_000, keepAliveMs: 65_000, checkMs: 20 },
     stallMs: 300,
   });
 });

@@ -2,10 +2,13 @@ import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { plainGitEnvironment } from '../../support/bare-repository.ts';
 import { CountingServer, unreached } from '../../support/counting-server.ts';
 import { GitServer } from '../../support/git-server.ts';
+
+// Programs are started: on a busy machine that takes long, and is no failure.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const run = promisify(execFile);
 let server: GitServer;

@@ -1,24 +1,28 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { ProtocolViolation } from '../../../../protocol/msgpack-check.ts';
 import { mintOperationId, uuidBytes } from '../../../../protocol/operation-id.ts';
 import { SettingsError } from '../../../../protocol/settings.ts';
+import { LedgerDatabase } from '../../../../worker/ledger/database.ts';
 import type { Ledger } from '../../../../worker/ledger/ledger.ts';
 import type { Finish, NewRecord } from '../../../../worker/ledger/record.ts';
 import { eventually } from '../../../support/wait.ts';
 import { openLedger, stateFolder } from '../support/ledger.ts';
 
-const recordOf = (ledger: Ledger, more: Partial<NewRecord> = {}): NewRecord => ({
+const newRecord = (more: Partial<NewRecord> = {}): NewRecord => ({
   operationId: mintOperationId(),
   user: 7,
   operation: 'exec',
-  digest: ledger.digests.ofRequest('exec', { user: 7 }),
+  digest: Buffer.alloc(32),
   key: null,
   startedAt: Date.now(),
   ...more,
 });
+
+const recordOf = (ledger: Ledger, more: Partial<NewRecord> = {}): NewRecord =>
+  newRecord({ digest: ledger.digests.ofRequest('exec', { user: 7 }), ...more });
 
 const finishOf = (operationId: string, more: Partial<Finish> = {}): Finish => ({
   operationId,
@@ -95,14 +99,33 @@ describe('a later life', () => {
   });
 
   it('forgets what is older than the retention, but nothing that runs', async () => {
-    const { ledger } = await openLedger(stateFolder(), 60_000);
-    const before = Date.now() - 61_000;
-    const [old, oldRunning, young] = [before, before, Date.now()].map((startedAt) => recordOf(ledger, { startedAt }));
+    const database = new LedgerDatabase(join(stateFolder(), 'ledger.db'));
+    onTestFinished(() => database.close());
+    const now = Date.now();
+    const [oldRunning, old, young] = [now - 61_000, now - 61_000, now].map((startedAt) => newRecord({ startedAt }));
     if (!old || !oldRunning || !young) throw new Error('no records');
-    for (const record of [old, oldRunning, young]) await ledger.begin(record);
-    for (const { operationId } of [old, young]) await ledger.finish(finishOf(operationId));
+    for (const record of [oldRunning, old, young]) database.begin(record);
+    for (const { operationId } of [old, young]) database.finish(finishOf(operationId));
+    expect(database.expire(now - 60_000)).toBe(true);
+    const isThere = ({ operationId }: NewRecord): boolean => {
+      const found = database.byId(operationId);
+      return found.came === 'record' && found.record !== undefined;
+    };
+    expect([oldRunning, old, young].map(isThere)).toEqual([true, false, true]);
+    expect(database.expire(now - 60_000)).toBe(false);
+  });
+
+  it('is looked for by its age soon after each start', async () => {
+    const first = await openLedger();
+    const [old, young] = [Date.now() - 61_000, Date.now()].map((startedAt) => recordOf(first.ledger, { startedAt }));
+    if (!old || !young) throw new Error('no records');
+    for (const record of [old, young]) {
+      await first.ledger.begin(record);
+      await first.ledger.finish(finishOf(record.operationId));
+    }
+    await first.close();
+    const { ledger } = await openLedger(first.stateDir, 60_000);
     await eventually('the old one to go', async () => (await ledger.byId(old.operationId)) === undefined);
-    expect(await ledger.byId(oldRunning.operationId)).toBeDefined();
     expect(await ledger.byId(young.operationId)).toBeDefined();
   });
 });
