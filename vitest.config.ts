@@ -37,8 +37,8 @@ export default defineConfig({
     projects: [
       group('unit', 0, 2, 30_000, { include: ['unit/**/*.test.ts'] }),
       // All that the other groups leave: a file that nobody has thought of is run here, and not left out.
-      group('root', 1, 3, 240_000, { include: ['**/*.test.ts'], exclude: ['unit/**', ...alone] }),
-      group('alone', 2, 1, 240_000, { include: alone }),
+      group('root', 1, 3, 300_000, { include: ['**/*.test.ts'], exclude: ['unit/**', ...alone] }),
+      group('alone', 2, 1, 300_000, { include: alone }),
     ],
   },
 });

@@ -5,8 +5,11 @@ import { dirname, join } from 'node:path';
 /** Exits with 0 if somebody listens on the socket that it is given. */
 const probe = `require('node:net').connect(process.argv[1], () => process.exit(0)).on('error', () => process.exit(1))`;
 
+/** Far more than the start of a Node.js takes on a busy machine, ms: an answer that is late would be taken for none. */
+const probeLimitMs = 20_000;
+
 const inUse = (socket: string): boolean =>
-  existsSync(socket) && spawnSync(process.execPath, ['-e', probe, socket], { timeout: 2_000 }).status === 0;
+  existsSync(socket) && spawnSync(process.execPath, ['-e', probe, socket], { timeout: probeLimitMs }).status === 0;
 
 const canHold = (folder: string): boolean => {
   try {

@@ -42,10 +42,16 @@ const isFree = (port: number): Promise<boolean> =>
     server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
   });
 
+/** Which one of the processes of tests this is, of those that run at once. */
+const poolId = Number(process.env['VITEST_POOL_ID'] ?? 0);
+
+/** uid and gid of the gateways of this process of tests: what a service ends of its gateway's is no other service's. */
+export const gatewayId = 19_980 + poolId;
+
 /** Ports of each process of tests, of its own: a service takes its port up late, and again after a crash. */
 const portsEach = 2_000;
 /** All of them are below what the kernel gives to whoever asks for any port (net.ipv4.ip_local_port_range). */
-const firstPort = 10_000 + portsEach * Number(process.env['VITEST_POOL_ID'] ?? 0);
+const firstPort = 10_000 + portsEach * poolId;
 let portsGiven = 0;
 
 const freePort = async (): Promise<number> => {
@@ -90,6 +96,8 @@ export class Service {
         RUNNER_TOOLS: testTools,
         // Each takes as much of a processor as all else of a start takes together.
         RUNNER_HELPERS_STANDBY: '1',
+        RUNNER_GATEWAY_UID: String(gatewayId),
+        RUNNER_GATEWAY_GID: String(gatewayId),
         ...options.settings,
       },
     });

@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Service } from '../../support/service.ts';
+import { gatewayId, Service } from '../../support/service.ts';
 import { homeOf, spaceOf, systemTools, uidOf } from '../../support/user.ts';
 
 const user = 100_010;
@@ -39,10 +39,10 @@ test('the work dir is root’s and 0711, the state dir and the folder of the spa
 
 test('the folder of the worker’s socket is root’s and the gateway’s group’s, 0750', () => {
   const folder = lstatSync(join(service.folder, 'run'));
-  expect([folder.uid, folder.gid, folder.mode & 0o7777]).toEqual([0, 19_999, 0o750]);
+  expect([folder.uid, folder.gid, folder.mode & 0o7777]).toEqual([0, gatewayId, 0o750]);
   const socket = lstatSync(service.socket);
   expect(socket.isSocket()).toBe(true);
-  expect([socket.uid, socket.gid, socket.mode & 0o7777]).toEqual([0, 19_999, 0o660]);
+  expect([socket.uid, socket.gid, socket.mode & 0o7777]).toEqual([0, gatewayId, 0o660]);
 });
 
 test('no half-made space is left in the work dir', () => {

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Service } from '../../support/service.ts';
+import { gatewayId, Service } from '../../support/service.ts';
 import { homeOf, spaceOf, systemTools, uidOf } from '../../support/user.ts';
 
 let service: Service;
@@ -67,7 +67,7 @@ test('a space with another owner or group is broken', async () => {
     [uid, uid + 1],
     [uid, 0],
     [0, uid],
-    [19_999, 19_999],
+    [gatewayId, gatewayId],
   ] as const) {
     chownSync(space, owner, group);
     await broken(user, space);

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { allProcesses, treeOf } from '../../support/processes.ts';
-import { Service } from '../../support/service.ts';
+import { gatewayId, Service } from '../../support/service.ts';
 import { homeOf, spaceOf, systemTools, uidOf } from '../../support/user.ts';
 import { eventually } from '../../support/wait.ts';
 
@@ -132,7 +132,7 @@ test('nor on the disk, outside the person’s own space', () => {
 });
 
 test('nor in anything of the person’s or the service’s in /tmp, /dev/shm or /run', () => {
-  const ids = new Set([0, 19_999, uidOf(user)]);
+  const ids = new Set([0, gatewayId, uidOf(user)]);
   const recent = Date.now() - 120_000;
   for (const top of ['/tmp', '/dev/shm', '/run']) {
     const names = existsSync(top) ? readdirSync(top) : [];

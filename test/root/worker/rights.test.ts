@@ -52,7 +52,7 @@ describe('the worker’s program', () => {
     ],
     [
       'the gateway’s uid',
-      setpriv('--reuid=19999', '--regid=19999', '--clear-groups', '--bounding-set=-all', '--inh-caps=-all', noNew),
+      setpriv('--reuid=19970', '--regid=19970', '--clear-groups', '--bounding-set=-all', '--inh-caps=-all', noNew),
       /must run as root/,
     ],
     [

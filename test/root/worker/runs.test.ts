@@ -127,8 +127,8 @@ describe('a run', () => {
   it('is ended by its time limit, with all that it started', () => {
     const seen = played('timeLimit') as { end: unknown; ms: number; atGone: unknown };
     expect(seen).toMatchObject({ end: killed('timeout'), atGone: [] });
-    expect(seen.ms).toBeGreaterThanOrEqual(400);
-    expect(seen.ms).toBeLessThan(15_000);
+    expect(seen.ms).toBeGreaterThanOrEqual(4_000);
+    expect(seen.ms).toBeLessThan(40_000);
   });
 
   it('that could not be asked for is unreached, and counts no more', () => {

@@ -38,7 +38,7 @@ export const runToEnd = (command: readonly string[], input?: string, env: NodeJS
     encoding: 'utf8',
     env,
     cwd: '/',
-    timeout: 50_000,
+    timeout: 240_000,
     killSignal: 'SIGKILL',
     ...(input === undefined ? {} : { input }),
   });
@@ -92,7 +92,7 @@ export const killedAt = (call: string, when: number, command: readonly string[])
 export type Said = Readonly<Record<string, unknown>> & { readonly said: string };
 
 /** What a script does between two lines that are waited for takes no longer, ms. */
-const scriptLimitMs = 15_000;
+const scriptLimitMs = 100_000;
 
 /** A script that goes on, and what it says. */
 export class Script {

@@ -86,7 +86,11 @@ const isReady = (pid: number): boolean => {
 };
 /** Those that stand by, and have said that they are ready. */
 const standing = (): ProcessView[] => helpers().filter(({ pid, uids }) => uids.every((id) => id === 0) && isReady(pid));
-const of = (id: number): ProcessView[] => processesOf(id).filter(({ state }) => state !== 'Z');
+/** For a call whose time is its own, and not that of a start. */
+const oneStandsBy = () => eventually('one stands by', () => standing().length >= 1, patienceMs);
+/** A user's own: what the spawner ends the left-overs of a dead supervisor with has that uid as its effective one only. */
+const of = (id: number): ProcessView[] =>
+  processesOf(id).filter(({ state, uids }) => state !== 'Z' && uids.every((each) => each === id));
 /** Calls that the user's helpers were asked, by what they wrote down as that user: read by one of that user's runs. */
 const shell = async (script: string): Promise<string> => {
   const run: LaunchPlan = {
@@ -171,6 +175,7 @@ const scenarios: Readonly<Record<string, () => Promise<unknown>>> = {
   async reads() {
     const pool = makePool();
     await spawner.start();
+    pool.start();
     const ways = [
       'die',
       'garbage',
@@ -185,10 +190,14 @@ const scenarios: Readonly<Record<string, () => Promise<unknown>>> = {
     const once: Record<string, unknown> = {};
     for (const way of ways) {
       const { pid, code } = await told(pool, user, list(`once-${way}`));
-      once[way] = [code ?? typeof pid, await asked(`once-${way}`), of(uid).length];
+      const asks = await asked(`once-${way}`);
+      await eventually('the other one is gone', () => of(uid).length === 1, patienceMs);
+      once[way] = [code ?? typeof pid, asks, of(uid).length];
     }
     const always = { code: (await told(pool, user, list('die'))).code, asked: await asked('die') };
+    await oneStandsBy();
     const hangs = await told(pool, user, list('once-hang'), 8_000);
+    await oneStandsBy();
     const stuck = await told(pool, user, list('hang'), 4_000);
     const look = await told(pool, user, { verb: 'repository', project: 'once-die', worktree: null });
     const refused = await told(pool, user, list('refuse'));
@@ -212,8 +221,10 @@ const scenarios: Readonly<Record<string, () => Promise<unknown>>> = {
   async changes() {
     const pool = makePool();
     await spawner.start();
+    pool.start();
     const seen: Record<string, unknown> = {};
     for (const way of ['die', 'garbage', 'hang']) {
+      await oneStandsBy();
       const { code } = await told(pool, user, change(way), 5_000);
       const left = of(uid).length;
       seen[way] = [code, left, await asked(way)];
@@ -280,10 +291,13 @@ const scenarios: Readonly<Record<string, () => Promise<unknown>>> = {
     const three = await told(pool, third, list('a'));
     await eventually('one went', () => of(uidOf(second)).length === 0, patienceMs);
     const kept = (await told(pool, user, list('a'))).pid === one.pid;
-    const busy = [told(pool, user, list('hang'), 4_000), told(pool, third, list('wait-a-bit'))];
+    const over = new AbortController();
+    const hang = (who: number) => told(pool, who, list('hang'), patienceMs, over.signal);
+    const busy = [hang(user), told(pool, third, list('wait-a-bit'))];
     const waited = await told(pool, second, list('a'));
-    const held = told(pool, second, list('hang'), 4_000);
+    const held = hang(second);
     const overloaded = await told(pool, third, list('b'), 700);
+    over.abort();
     await Promise.all([...busy, held]);
     return { different: two.pid !== three.pid, kept, waited: typeof waited.pid, overloaded: overloaded.code };
   },

@@ -271,7 +271,7 @@ const scenarios: Readonly<Record<string, () => Promise<unknown>>> = {
   async timeLimit() {
     await spawner.start();
     const startedAt = performance.now();
-    const handle = await start(shell('trap "" TERM; (exec setsid sleep 1000) & sleep 1000', { timeLimitMs: 400 }));
+    const handle = await start(shell('trap "" TERM; (exec setsid sleep 1000) & sleep 1000', { timeLimitMs: 4_000 }));
     const count = (await tools(2)).length;
     const end = await told(handle);
     const ms = performance.now() - startedAt;

@@ -26,7 +26,7 @@ const runs = new Runs(spawner, 4, log);
 const scans = new UsageScans(spawner, program, log);
 
 const shell = (script: string) => {
-  const limits = { timeLimitMs: 40_000, outputBytesMax: 1_000, processesMax: 0, fileBytesMax: 0, addressBytesMax: 0 };
+  const limits = { timeLimitMs: 200_000, outputBytesMax: 1_000, processesMax: 0, fileBytesMax: 0, addressBytesMax: 0 };
   const environment = ['PATH=/usr/bin:/bin'];
   const args = ['/bin/sh', '-c', script];
   const plan = {
@@ -71,7 +71,7 @@ const againstKiller = async (killer: string) => {
 
 const scenarios: Readonly<Record<string, () => Promise<unknown>>> = {
   killedOnce: () => againstKiller(`until ${killOne}; do :; done`),
-  killedAlways: () => againstKiller(`n=0; while [ $n -lt 20 ]; do ${killOne} && n=$((n+1)); done`),
+  killedAlways: () => againstKiller(`n=0; while [ $n -lt 5 ]; do ${killOne} && n=$((n+1)); done`),
 };
 
 await spawner.start();
