@@ -1,8 +1,10 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { allProcesses, treeOf } from '../../support/processes.ts';
 import { Service } from '../../support/service.ts';
 import { homeOf, systemTools } from '../../support/user.ts';
+import { eventually } from '../../support/wait.ts';
 
 const user = 100_050;
 const settings = systemTools('sh');
@@ -39,8 +41,12 @@ test('a third start after a crash of everything works as well', async () => {
   if (before === undefined) return;
   // What is held in the folder must not be needed to start again.
   before.client.close();
+  const parts = treeOf(before.process.pid ?? -1).map(({ pid }) => pid);
   before.process.kill('SIGKILL');
   expect((await before.exited).signal).toBe('SIGKILL');
+  await eventually('all of it is gone', () =>
+    allProcesses().every(({ pid, state }) => !parts.includes(pid) || state === 'Z'),
+  );
   second = await Service.start({ settings, folder: first.folder });
   const { body } = await second.exec(user, 'sh', ['-c', 'cat kept/file']);
   expect(body.stdout).toBe('content\n');

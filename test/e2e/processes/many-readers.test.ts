@@ -10,8 +10,8 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 test('a hundred and fifty readers of a MiB at once end nobody’s link, and are answered', async () => {
-  const bystander = await TestProcess.start(service.client, 3_601, 'sh', ['-c', 'exec sleep 1000']);
-  const written = await TestProcess.start(service.client, 3_602, 'sh', [
+  const bystander = await TestProcess.start(service.client, 3_651, 'sh', ['-c', 'exec sleep 1000']);
+  const written = await TestProcess.start(service.client, 3_652, 'sh', [
     '-c',
     'head -c 2097152 /dev/zero | tr "\\0" a',
   ]);

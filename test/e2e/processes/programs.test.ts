@@ -30,12 +30,12 @@ test('an interactive shell: its state, stopping and going on with a job, Ctrl-D'
   const shell = await onTerminal(user, 'sh', ['-i']);
   await shell.said('$ ');
   await shell.answer('n=20\n', '$ ');
-  await shell.answer('echo "is" $((n + 1))\n', 'is 21\r\n');
+  await shell.answer('echo "is" $((n + 1))\n', /is 21\r\n\$ /);
   await shell.write('sleep 1000\n');
   await eventually('the job', () => sleeperOf(user)?.state === 'S');
   await shell.answer('\x1a', '$ ');
   expect(sleeperOf(user)?.state).toBe('T');
-  await shell.answer('jobs\n', /\[1\] \+ \S+ +sleep 1000\r\n/);
+  await shell.answer('jobs\n', /\[1\] \+ \S+ +sleep 1000\r\n\$ /);
   await shell.write('fg\n');
   await eventually('the job goes on', () => sleeperOf(user)?.state === 'S');
   await shell.answer('\x03', '$ ');

@@ -53,12 +53,15 @@ test('100 idle streams take little memory and no processor, and each is told the
   const before = [memoryOf(gateway), memoryOf(worker)];
   const streams = await openMany(quiet, 100);
   expect(streams.map(({ statusCode }) => statusCode)).toEqual(streams.map(() => 200));
-  const busyBefore = [cpuOf(gateway), cpuOf(worker)];
-  await delay(1_000);
-  for (const [index, pid] of [gateway, worker].entries()) {
-    expect(cpuOf(pid) - (busyBefore[index] ?? 0), parts[index]).toBeLessThan(100);
+  const isIdle = async () => {
+    const busyBefore = [cpuOf(gateway), cpuOf(worker)];
+    await delay(1_000);
+    return [gateway, worker].every((pid, index) => cpuOf(pid) - (busyBefore[index] ?? 0) < 100);
+  };
+  // Not the first one: what the opening has left to do comes first.
+  await eventually('a second in which they take no processor', isIdle, 30_000);
+  for (const [index, pid] of [gateway, worker].entries())
     expect(memoryOf(pid) - (before[index] ?? 0), parts[index]).toBeLessThan(16 * MiB);
-  }
   const told = streams.map((stream) => eventsOf(stream));
   await quiet.write('told\n');
   for (const events of await Promise.all(told)) {
@@ -127,7 +130,7 @@ test('clients that break off, more of them than there may be at once, leave noth
 /** 50 MB while something follows it: the most that gateway and worker took meanwhile, bytes. */
 const mostWhileWriting = async (follow: (process: TestProcess) => Promise<unknown>): Promise<readonly number[]> => {
   const process = await shell(
-    'read line; i=0; while [ $i -lt 100 ]; do yes | head -c 500000; i=$((i + 1)); sleep 0.01; done; exit 6',
+    'read line; i=0; while [ $i -lt 20 ]; do yes | head -c 2500000; i=$((i + 1)); sleep 0.01; done; exit 6',
   );
   await follow(process);
   await process.write('\n');
