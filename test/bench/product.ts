@@ -20,7 +20,7 @@ const patterns: Readonly<Record<Part, RegExp>> = {
 };
 
 /** Supervisors are forks of the spawner and show its command line; their real uid is their own. */
-const killerUidFirst = 0x4000_0000;
+export const killerUidFirst = 0x4000_0000;
 
 const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1');
