@@ -53,13 +53,16 @@ const build = (scratch: string, file: string): boolean => {
   return true;
 };
 
+/** Longer than any one test may take (vitest.config.ts), ms: one that hangs is red. */
+const testRunMs = 600_000;
+
 const testRun = (scratch: string, test: string): 'red' | 'green' | 'broken' => {
   const [file = '', name] = test.split(' > ');
   const report = join(scratch, 'report.json');
   rmSync(report, { force: true });
   const only = name === undefined ? [] : ['-t', name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')];
-  const args = ['run', file, ...only, '--reporter=json', `--outputFile=${report}`];
-  spawnSync(join(scratch, 'node_modules/.bin/vitest'), args, { cwd: scratch, stdio: 'ignore', timeout: 300_000 });
+  const args = ['run', file, ...only, '--bail=1', '--reporter=json', `--outputFile=${report}`];
+  spawnSync(join(scratch, 'node_modules/.bin/vitest'), args, { cwd: scratch, stdio: 'ignore', timeout: testRunMs });
   try {
     const seen = JSON.parse(readFileSync(report, 'utf8')) as { numFailedTests: number; numPassedTests: number };
     if (seen.numFailedTests > 0) return 'red';

@@ -1,4 +1,4 @@
-import { lstatSync, writeFileSync } from 'node:fs';
+import { closeSync, constants, lstatSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Answer } from './http.ts';
 import { processesOf } from './processes.ts';
@@ -17,6 +17,23 @@ export interface HeldRun {
 
 let made = 0;
 
+/**
+ * Lets the reader of a pipe in, and ends what there is to read. Waits for no reader that never comes: that would stop
+ * this process for good, and its limits on time with it.
+ */
+const openGate = (gate: string): void => {
+  const until = performance.now() + 15_000;
+  for (;;) {
+    try {
+      closeSync(openSync(gate, constants.O_WRONLY | constants.O_NONBLOCK));
+      return;
+    } catch (error) {
+      // The program is there already, and may not have come to its open(2).
+      if ((error as NodeJS.ErrnoException).code !== 'ENXIO' || performance.now() > until) throw error;
+    }
+  }
+};
+
 /** Starts a run that waits at a pipe in the user's home, and resolves when it is there. Needs the tool `sh`. */
 export const holdRun = async (
   service: Service,
@@ -30,6 +47,5 @@ export const holdRun = async (
   const waiting = () => processesOf(uidOf(user)).find(({ command }) => command === `cat ${gate}`);
   const { pid } = await eventually(`the run of ${user} waits at its pipe`, waiting);
   if (!lstatSync(gate).isFIFO()) throw new Error('the pipe is no pipe');
-  // Opening it for writing lets the reader in, closing it ends what there is to read.
-  return { pid, answer, release: () => writeFileSync(gate, '') };
+  return { pid, answer, release: () => openGate(gate) };
 };

@@ -143,7 +143,7 @@ export class Service {
     return this.client.post('/v1/exec', { user, tool, args, ...more });
   }
 
-  /** The first process beneath init whose command line matches. */
+  /** A process of the service. */
   part(which: 'init' | 'worker' | 'gateway' | 'spawner'): ProcessView {
     const pattern = {
       init: / init /,
@@ -151,8 +151,12 @@ export class Service {
       gateway: /^\S+ \S*gateway\/main/,
       spawner: / spawner /,
     }[which];
-    const found = treeOf(this.process.pid ?? -1).find(
-      ({ command, uids }) => uids[0] !== undefined && uids[0] < 0x40000000 && pattern.test(command),
+    const tree = treeOf(this.process.pid ?? -1);
+    // Between fork and exec, and as a supervisor for good, a child has its parent's command line.
+    const isCopy = (parent: number) => tree.some(({ pid, command }) => pid === parent && pattern.test(command));
+    const found = tree.find(
+      ({ command, uids, parent }) =>
+        uids[0] !== undefined && uids[0] < 0x40000000 && pattern.test(command) && !isCopy(parent),
     );
     if (!found) throw new Error(`there is no ${which}`);
     return found;

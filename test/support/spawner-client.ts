@@ -352,10 +352,15 @@ export class Spawner {
   /** Starts one that is expected to refuse; resolves to what it said. */
   static async refused(options: SpawnerOptions): Promise<{ code: number | null; log: string }> {
     const spawner = new Spawner(options);
-    const { code } = await spawner.exited;
+    const whenReady = spawner.#ready.then(
+      () => undefined,
+      () => spawner.exited,
+    );
+    const how = await Promise.race([spawner.exited, whenReady]);
     const { log } = spawner;
     await spawner.stop();
-    return { code, log };
+    if (how === undefined) throw new Error('it was not refused');
+    return { code: how.code, log };
   }
 
   #take(id: number) {

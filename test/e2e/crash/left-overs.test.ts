@@ -14,7 +14,13 @@ const others: ChildProcess[] = [];
 afterEach(() => {
   for (const service of services.splice(0)) service.destroy();
   for (const child of others.splice(0)) child.kill('SIGKILL');
-  for (const { pid } of processesOf(uid)) process.kill(pid, 'SIGKILL');
+  for (const { pid } of processesOf(uid)) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // gone already
+    }
+  }
 });
 
 const start = async (folder?: string) => {

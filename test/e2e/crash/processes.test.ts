@@ -7,7 +7,8 @@ import { eventually } from '../../support/wait.ts';
 
 let service: Service;
 beforeAll(async () => {
-  service = await Service.start({ settings: systemTools('sh') });
+  // Without a quota no space is counted after a run: each process of a user is a run's.
+  service = await Service.start({ settings: { ...systemTools('sh'), RUNNER_USER_QUOTA_BYTES: '0' } });
 });
 afterAll(() => service.stop());
 

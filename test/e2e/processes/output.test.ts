@@ -79,7 +79,7 @@ test('5 MB to a reader that keeps up: polled by `next`, no byte is missing and n
 test('5 MB to a reader that sleeps: offsets are exact, and what has passed is told as lost', async () => {
   const process = await shell(numbers(100_000, 'sleep 0.02'));
   let [next, lost, kept] = [0, 0, 0];
-  for (let eof = false; !eof; await delay(50)) {
+  for (let eof = false; !eof; await delay(200)) {
     const read = await process.read({ from: next, waitMs: 5_000 });
     expect(read.data).toBe(expected.toString('latin1', read.from, read.next));
     expect(read.outputLost).toBe(read.from > next);

@@ -61,7 +61,7 @@ test('a client that does not read holds nothing up and costs no memory, however 
   const written = async () => (await process.read({ maxBytes: 4 })).retainedFrom;
   const passing = async (bytes: number) => {
     const wanted = (await written()) + bytes;
-    await eventually('more is written', async () => (await written()) > wanted, 60_000);
+    await eventually('more is written', async () => (await written()) > wanted, 140_000);
   };
   const measured = () => [memoryOf(service.part('worker').pid), memoryOf(service.part('gateway').pid)] as const;
   // Node's client takes in a little, and then leaves the connection alone.
