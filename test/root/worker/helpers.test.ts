@@ -45,7 +45,7 @@ describe('the pool of fs helpers', () => {
   });
 
   it('repeats a read once, with another helper, and believes nothing that is not a reply', () => {
-    const repeated = ['number', 2, 1];
+    const repeated = ['number', 2, 1, true];
     expect(played('reads')).toStrictEqual({
       once: {
         die: repeated,
