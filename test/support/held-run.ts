@@ -30,6 +30,7 @@ const openGate = (gate: string): void => {
     } catch (error) {
       // The program is there already, and may not have come to its open(2).
       if ((error as NodeJS.ErrnoException).code !== 'ENXIO' || performance.now() > until) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
     }
   }
 };

@@ -43,6 +43,17 @@ export const allProcesses = (): ProcessView[] =>
 /** The processes of which any uid is this one. */
 export const processesOf = (uid: number): ProcessView[] => allProcesses().filter(({ uids }) => uids.includes(uid));
 
+/** Kills processes, any of which may have gone already. */
+export const killAll = (pids: readonly number[]): void => {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  }
+};
+
 /** A process and all that descends from it. */
 export const treeOf = (root: number): ProcessView[] => {
   const all = allProcesses();

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Client } from './http.ts';
-import { allProcesses, type ProcessView, treeOf } from './processes.ts';
+import { allProcesses, killAll, type ProcessView, treeOf } from './processes.ts';
 import { eventually } from './wait.ts';
 
 export const root = new URL('../..', import.meta.url).pathname.replace(/\/$/, '');
@@ -194,13 +194,7 @@ export class Service {
   destroy(): void {
     this.client.close();
     if (this.process.pid !== undefined && this.process.exitCode === null && this.process.signalCode === null) {
-      for (const { pid } of treeOf(this.process.pid)) {
-        try {
-          process.kill(pid, 'SIGKILL');
-        } catch {
-          // gone already
-        }
-      }
+      killAll(treeOf(this.process.pid).map(({ pid }) => pid));
     }
     if (existsSync(this.folder) && this.folder.startsWith('/tmp/runner-test-')) {
       rmSync(this.folder, { recursive: true, force: true });

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { afterEach, expect, test } from 'vitest';
 import { holdRun } from '../../support/held-run.ts';
-import { allProcesses, processesOf, treeOf } from '../../support/processes.ts';
+import { allProcesses, killAll, processesOf, treeOf } from '../../support/processes.ts';
 import { Service } from '../../support/service.ts';
 import { systemTools } from '../../support/user.ts';
 import { eventually } from '../../support/wait.ts';
@@ -14,13 +14,7 @@ const others: ChildProcess[] = [];
 afterEach(() => {
   for (const service of services.splice(0)) service.destroy();
   for (const child of others.splice(0)) child.kill('SIGKILL');
-  for (const { pid } of processesOf(uid)) {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // gone already
-    }
-  }
+  killAll(processesOf(uid).map(({ pid }) => pid));
 });
 
 const start = async (folder?: string) => {

@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TestProcess } from '../../support/process-client.ts';
-import { allProcesses } from '../../support/processes.ts';
+import { allProcesses, processesOf } from '../../support/processes.ts';
 import { Service } from '../../support/service.ts';
-import { systemTools, uidOf } from '../../support/user.ts';
+import { systemTools, uidOf, withoutCounts } from '../../support/user.ts';
 import { eventually } from '../../support/wait.ts';
 
 let service: Service;
 beforeAll(async () => {
-  // Without a quota no space is counted after a run: each process of a user is a run's.
-  service = await Service.start({ settings: { ...systemTools('sh'), RUNNER_USER_QUOTA_BYTES: '0' } });
+  service = await Service.start({ settings: { ...systemTools('sh'), ...withoutCounts } });
 });
 afterAll(() => service.stop());
 
@@ -99,3 +98,12 @@ test.each([
     }
   },
 );
+
+test('what a leader leaves behind is gone, and its exit told, within a second', async () => {
+  const user = lastUser++;
+  const started = await TestProcess.start(service.client, user, 'sh', ['-c', 'sleep 300 & exit 3'], false);
+  const { endedAt, ...how } = await started.ended();
+  expect(how).toMatchObject({ reason: 'exit', exitCode: 3 });
+  expect(processesOf(uidOf(user))).toEqual([]);
+  expect(Date.parse(endedAt) - Date.parse((await started.status()).startedAt)).toBeLessThan(1_000);
+});

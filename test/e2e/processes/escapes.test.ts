@@ -2,13 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { TestProcess } from '../../support/process-client.ts';
 import { processesOf } from '../../support/processes.ts';
 import { Service } from '../../support/service.ts';
-import { systemTools, uidOf } from '../../support/user.ts';
+import { systemTools, uidOf, withoutCounts } from '../../support/user.ts';
 import { eventually } from '../../support/wait.ts';
 
 let service: Service;
 beforeAll(async () => {
-  // Without a quota no space is counted after a run: each process of a user is a run's.
-  service = await Service.start({ settings: { ...systemTools('sh'), RUNNER_USER_QUOTA_BYTES: '0' } });
+  service = await Service.start({ settings: { ...systemTools('sh'), ...withoutCounts } });
 });
 afterAll(() => service.stop());
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { processesOf } from '../../support/processes.ts';
 import { Service } from '../../support/service.ts';
-import { homeOf, spaceOf, systemTools, uidOf } from '../../support/user.ts';
+import { homeOf, spaceOf, systemTools, uidOf, withoutCounts } from '../../support/user.ts';
 
 const [first, last] = [110_500, 110_510] as const;
 let service: Service;
@@ -11,9 +11,8 @@ let service: Service;
 beforeAll(async () => {
   // A mebibyte of address space is less than any program's own pages and libraries take.
   const limits = { RUNNER_MAX_ADDRESS_BYTES: '1000000', RUNNER_USER_RANGE: `${first}-${last}` };
-  // Without a quota no space is counted after a run: a process of a person is a run's.
   service = await Service.start({
-    settings: { ...systemTools('touch', 'sh'), ...limits, RUNNER_USER_QUOTA_BYTES: '0' },
+    settings: { ...systemTools('touch', 'sh'), ...limits, ...withoutCounts },
   });
 });
 afterAll(() => service.stop());

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { beside, clean, done, failed, GitScene } from '../../support/git-scene.ts';
 import type { Hold, SeenRequest } from '../../support/git-server.ts';
 import { statusOf } from '../../support/keyed.ts';
-import { processesOf } from '../../support/processes.ts';
+import { killAll, processesOf } from '../../support/processes.ts';
 import { token } from '../../support/service.ts';
 import { homeOf, systemTools, uidOf } from '../../support/user.ts';
 import { eventually } from '../../support/wait.ts';
@@ -78,13 +78,7 @@ test.each([
   const held = await heldClone(isPack, 'half');
   const victims = gitsOf(held.user).filter(({ command }) => pattern.test(command));
   expect(victims.length).toBeGreaterThan(0);
-  for (const { pid } of victims) {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // it went with one that was killed before it
-    }
-  }
+  killAll(victims.map(({ pid }) => pid));
   const body = failed(await held.answer);
   expect(body.timedOut).toBe(false);
   expect(body.exitCode).not.toBe(0);
